@@ -65,7 +65,7 @@ docs: $(DOCS) ## Build the documentation site, with its reference, into site/
 	$(BIN)/zensical build --clean --strict
 
 bench: $(READY) ## Measure every number that the README quotes
-	$(BIN)/sortkey bench
+	$(BIN)/python -m benchmarks
 
 LOCK := uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url --python-version 3.11
 

@@ -12,7 +12,7 @@ import uvicorn
 from litestar import Litestar, post
 from litestar.params import FromPath, JSONBody
 
-from sortkey_services.boosts.designs.design import Boost
+from sortkey_services.boosts.design import Boost
 from sortkey_services.boosts.service import LookupAnswer, LookupRequest
 
 _ONE = Boost("20100000", 1.8, "campaign-20100000", "*")

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from benchmarks._picture import MARGIN, STYLE, WIDTH, text
-from sortkey.cli.bench import Machine
+from benchmarks._results import Machine
 
 PAGE: Final = Path("docs/services/boosts.md")
 PICTURE: Final = Path("docs/images/boosts.svg")

@@ -10,8 +10,7 @@ from typing import Final
 import msgspec
 
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey_services.boosts.event import CampaignEvent
-from sortkey_services.boosts.schedule import DAYS, Slot
+from sortkey_services.boosts.event import DAYS, CampaignEvent, Slot
 from sortkey_services.boosts.service import BoostsService
 from sortkey_services.boosts.tenants import DesignName, Settings, TenantSettings
 

@@ -14,7 +14,7 @@ import msgspec
 
 from benchmarks._attacks import ATTACKS
 from benchmarks._latencies import Latency, Summary
-from sortkey.cli.bench import Result
+from benchmarks._results import Result
 
 CALM: Final = "calm"
 SHOWN: Final = ("GetItem", "PutItem")

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import uvloop
 
 import sortkey as sk
-from sortkey.cli.bench import Result
+from benchmarks._results import Result
 from sortkey.services.pages import PageArguments
 from sortkey_services.social.model import COUNTS, SOCIAL, Follow, FollowCounts
 from sortkey_services.social.service import SocialService

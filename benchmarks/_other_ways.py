@@ -59,7 +59,7 @@ class OneByOne:
             if change.new is not None:
                 await self._db.put(change.new, if_absent=True)
             else:
-                await self._db.delete(_changed(change).key, where={"user": sk.present})
+                await self._db.delete(_changed(change).key, where=sk.F(Favourite.user).exists())
         except sk.ConditionFailed:
             # The client repeats its request. The favourite is as it wants it, so there seems to be nothing to count.
             return

@@ -15,9 +15,9 @@ from xml.sax.saxutils import escape
 import msgspec
 
 from benchmarks._peers import PEERS, SORTKEY
+from benchmarks._results import Machine, Report, Result
 from benchmarks._workload import WORKLOADS
 from benchmarks.endpoint import CONNECTIONS, SIZES, name_of
-from sortkey.cli.bench import Machine, Report, Result
 
 WIDTH: Final = 900
 MARGIN: Final = 24

@@ -16,7 +16,7 @@ import sortkey as sk
 from benchmarks._prices_postgres import PostgresPrices
 from benchmarks._pricing_market import UPCOMING_CHANNEL, Questions, Sizes
 from benchmarks._recorder import Recorder
-from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.reads import page_request
 from sortkey_services.pricing.service import PricingService
 
 PAGE: Final = 64

@@ -20,8 +20,8 @@ import sortkey as sk
 from benchmarks._prices_postgres import PostgresPrices, PriceRow
 from benchmarks._pricing_calls import PAGE, Timed, timed
 from benchmarks._pricing_market import Questions, Sizes, product_of, store_of
-from sortkey_services.pricing.pages import page_request
 from sortkey_services.pricing.prices import ChangeInput
+from sortkey_services.pricing.reads import page_request
 from sortkey_services.pricing.service import PricingService
 
 LEAST_READS: Final = 300

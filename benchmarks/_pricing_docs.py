@@ -16,7 +16,7 @@ import msgspec
 from benchmarks._picture import MARGIN, STYLE, WIDTH, text
 from benchmarks._pricing_calls import BY_PRODUCT, BY_STORE, DEEP, DEEP_OFFSET
 from benchmarks._pricing_http import GRAPHQL
-from sortkey.cli.bench import Machine
+from benchmarks._results import Machine
 
 PAGE: Final = Path("docs/services/pricing.md")
 PICTURE: Final = Path("docs/images/pricing.svg")

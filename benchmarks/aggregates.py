@@ -29,7 +29,7 @@ from benchmarks._favourites import (
     stored_counts,
 )
 from benchmarks._other_ways import InOneTransaction, OneByOne, count_by_scan, count_in_requests
-from sortkey.cli.bench import Result
+from benchmarks._results import Result
 
 CHANGES: Final = 20_000
 BATCH: Final = 1000

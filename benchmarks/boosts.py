@@ -33,7 +33,7 @@ from benchmarks._boosts_market import (
     service,
 )
 from benchmarks._recorder import Recorder
-from sortkey.cli.bench import Result, Section
+from benchmarks._results import Result, Section
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.connect import async_connect
 from sortkey_services.boosts.service import TABLES, BoostsService

@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 
 from benchmarks import _wrk
 from benchmarks._boosts_market import TENANT, body, load, pages, service
+from benchmarks._results import Result, Section
 from benchmarks._wrk import Measured
-from sortkey.cli.bench import Result, Section
 from sortkey.model.sessions.connect import async_connect
 from sortkey_services.boosts.service import TABLES
 

@@ -19,10 +19,10 @@ import msgspec
 
 from benchmarks import _wrk
 from benchmarks._peers import PEERS, SORTKEY, ServerDefinition, Unavailable, working_folder
+from benchmarks._results import Result
 from benchmarks._server import Server
 from benchmarks._workload import WORKLOADS, Request, WrongAnswer, check, create_table, load, requests
 from benchmarks._wrk import Measured, NoWrk
-from sortkey.cli.bench import Result
 from tests.oracle.endpoint import OracleError
 
 SIZES: Final = (1_000, 1_000_000)

@@ -17,8 +17,8 @@ import lmdb
 import orjson
 
 import sortkey
+from benchmarks._results import Result
 from benchmarks._timing import side_by_side
-from sortkey.cli.bench import Result
 
 TABLE = "orders"
 PER_PARTITION = 100

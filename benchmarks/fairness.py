@@ -22,10 +22,10 @@ from benchmarks._attacks import ATTACKS, TINY_ROWS, prepare
 from benchmarks._fairness_table import CALM, Run, results, table
 from benchmarks._latencies import Summary
 from benchmarks._peers import SORTKEY, ServerDefinition, working_folder
+from benchmarks._results import Result, Section
 from benchmarks._server import Server
 from benchmarks._steady_clients import ITEMS
 from benchmarks._workload import NAMESPACE, create_table, load
-from sortkey.cli.bench import Result, Section
 from tests.oracle.endpoint import Endpoint
 
 SOURCE: Final = Path(__file__).parent.parent / "src"

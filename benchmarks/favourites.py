@@ -31,7 +31,7 @@ from benchmarks._favourites_costs import (
 )
 from benchmarks._favourites_follower import counted_per_second
 from benchmarks._peers import working_folder
-from sortkey.cli.bench import Result
+from benchmarks._results import Result
 from sortkey_services.favourites.model import Favourite, FavouriteCount
 from sortkey_services.favourites.service import FavouritesService, Settings
 

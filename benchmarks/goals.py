@@ -25,8 +25,8 @@ import uvloop
 from benchmarks import _wrk
 from benchmarks._goals import BatchProcess, Inputs, Latencies, Loaded, events_until_visible, read_in_process, serving
 from benchmarks._peers import working_folder
+from benchmarks._results import Result
 from benchmarks._wrk import Measured
-from sortkey.cli.bench import Result
 from tests.kafka.broker import running
 from tests.maven import Unavailable
 

@@ -15,8 +15,8 @@ from typing import Final
 import msgspec
 from graphql import OperationDefinitionNode, parse, validate
 
+from benchmarks._results import Result
 from benchmarks._timing import side_by_side
-from sortkey.cli.bench import Result
 from sortkey.graphql.compiled import condition_variables
 from sortkey.graphql.endpoint import answer_of
 from sortkey.graphql.operation import Operation

@@ -17,7 +17,7 @@ from typing import Any
 import boto3
 
 import sortkey as sk
-from sortkey.cli.bench import Result
+from benchmarks._results import Result
 from tests.wire.serving import ServerProcess
 
 ROWS = 100_000

@@ -16,8 +16,8 @@ from pynamodb.expressions.update import Action
 from pynamodb.models import Model
 
 import sortkey as sk
+from benchmarks._results import Result
 from benchmarks._timing import side_by_side
-from sortkey.cli.bench import Result
 from tests.wire.serving import ServerProcess
 
 STORES = 20
@@ -81,10 +81,10 @@ class Modelled:
         return self.db.page(Price.key(store=store, channel="ALL", kind="Base"), first=PAGE).items
 
     def nested_update(self, number: int) -> object:
-        return self.db.update(Stock.key(product=f"P{number % PRODUCTS:04}"), {"counts.north": sk.add(1)})
+        return self.db.update(Stock.key(product=f"P{number % PRODUCTS:04}"), [sk.F(Stock.counts)["north"].add(1)])
 
     def upsert(self, number: int) -> object:
-        return self.db.upsert(Stock.key(product=f"N{number % PRODUCTS:04}"), {"moves": sk.add(1)})
+        return self.db.upsert(Stock.key(product=f"N{number % PRODUCTS:04}"), [sk.F(Stock.moves).add(1)])
 
     def scan(self, _: int) -> object:
         return list(self.db.scan(Price))

@@ -33,7 +33,7 @@ from benchmarks._pricing_calls import (
 from benchmarks._pricing_changes import CronMidnight, DuringChange, cron_midnight, during_ours, during_theirs
 from benchmarks._pricing_http import GRAPHQL, Rate, over_http, over_pgbench, served
 from benchmarks._pricing_market import LONG_AGO, Loaded, Sizes, load_by_command, schedule, upcoming, write_file
-from sortkey.cli.bench import Result, Section
+from benchmarks._results import Result, Section
 from sortkey_services.pricing.model import CHANGES, PRICES
 from tests.faults.midnight import campaign
 

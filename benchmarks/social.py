@@ -18,7 +18,7 @@ import uvloop
 from benchmarks._followers import followers
 from benchmarks._leaderboard import TOP, Cost, Measured, measured
 from benchmarks._peers import working_folder
-from sortkey.cli.bench import Result
+from benchmarks._results import Result
 
 FEW: Final = 10_000
 MANY: Final = 1_000_000

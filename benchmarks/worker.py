@@ -21,7 +21,7 @@ from confluent_kafka import Consumer as KafkaConsumer
 
 import sortkey as sk
 from benchmarks._peers import working_folder
-from sortkey.cli.bench import Result
+from benchmarks._results import Result
 from sortkey.feeds.kafka.kafka_settings import KafkaSettings
 from sortkey.feeds.kafka.message import Consumer, Message, Rejected
 from sortkey.feeds.kafka.partition_lane import BATCH

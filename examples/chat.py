@@ -64,7 +64,7 @@ async def send(db: sk.AsyncSession, room: Room, author: str, text: str, at: date
 async def read(db: sk.AsyncSession, user: str, room: str, now: datetime) -> list[Message]:
     """The last messages, oldest first; the room has no unread messages then."""
     expires = sk.F(Message.expires)
-    page = await db.page(Message.key(room=room), last=3, where=expires.absent | (expires > now))
+    page = await db.page(Message.key(room=room), last=3, where=expires.not_exists() | (expires > now))
     await db.delete(Unread.key(user=user, room=room))
     return page.items
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import sortkey as sk
@@ -65,7 +65,7 @@ ACCOUNTS = sk.Table("accounts", ttl="expires")
 class Profile(sk.Item, table=ACCOUNTS):
     user: UUID
     name: str = sk.field(name="fullName")
-    created: datetime = sk.field(name="createdAt")
+    created: Annotated[datetime, sk.seconds] = sk.field(name="createdAt")
     plan: str = "FREE"
 
     @sk.Key("USER#{user:upper}", "PROFILE", names=("PK", "SK"))

@@ -4,29 +4,46 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
 import sortkey
 
 EXPORTS = """
-    Aggregate Aggregator AsyncScan AsyncSession AuditProgress AuditReport BadRequest BadSettings Bounded BoundedRows
-    BoundedSet Caller Change ChangeFeed Changes ConditionFailed Conflict Consumer CursorError DeadLetter
-    DeadlineExceeded DeclarationError DecodeError Deleted Difference DroppedTable Due EncodeError Entries
-    EventBridge F Faults Follower GenerationReader Generations Index Item ItemMissing Key KeyChange KeyPartError
-    Load LoadError Loaded Message ModelError NoAccessPath NoEarlierGeneration NotFound Overlay OverlayReader Page
-    PartialItem Path Progress PutEntryResult Rank Ranked Ranking RecountReport Rejected Removed Remover Scan
-    ScanEstimate Schedule Served Service ServiceDefinition Session Shards Superseded Table TablesDiffer Timers
-    Transaction TransactionFailed UnknownField Unsupported Where above absent add aggregate all_of any_of append
-    async_client at_least at_most below bounded bounded_rows client codec collection connect contains count created
-    discard due_handler each epoch epoch_ms extra field generations in_key inexact initially is_partial
-    lambda_handler maximum minimum none_of one_of open other_than overlay place present ranges ranking read
-    read_record replace schedule seconds sized starting stored_as total updated value_of window
+    AccessPath AsyncScan AsyncSession AuditProgress AuditReport Change Changes Condition ConditionFailed CursorError
+    DeadlineExceeded DeclarationError DecodeError DeleteResult DroppedTable EncodeError Entries F Index Item ItemMissing
+    Key KeyChange KeyPartError LoadError LoadResult ModelError NoAccessPath Page PartialItem PutEntryResult Scan
+    ScanEstimate Session Shards Table TablesDiffer Transaction TransactionFailed UnknownField Unsupported Where
+    async_client async_connect client codec collection connect created each epoch epoch_ms extra feeds field graphql
+    in_key inexact is_partial patterns read replace seconds services stored_as testing updated
 """.split()
+MODULES = {
+    "patterns": """
+        Aggregate Aggregator Bounded BoundedRows BoundedSet Difference Due GenerationLoad GenerationReader Generations
+        NoEarlierGeneration Overlay OverlayReader Rank Ranked Ranking RecountReport Removed Remover Schedule Served
+        Superseded aggregate bounded bounded_rows count generations maximum minimum overlay ranges ranking schedule
+        total window
+    """,
+    "feeds": """
+        ChangeFeed Consumer DeadLetter EventBridge Follower Message Rejected Timers due_handler lambda_handler
+        read_record
+    """,
+    "testing": "Faults ManualClock async_local local",
+}
 
 
 def test_public_names_are_pinned() -> None:
     assert sorted(sortkey.__all__) == EXPORTS
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_names_of_public_modules_are_pinned(module: str) -> None:
+    found = getattr(sortkey, module)
+    listed = getattr(found, "__all__", None) or [
+        name for name, value in vars(found).items() if not name.startswith("_") and not isinstance(value, ModuleType)
+    ]
+    assert sorted(listed) == MODULES[module].split()
 
 
 def test_public_names_exist() -> None:

@@ -26,7 +26,7 @@ from sortkey.extras import PACKAGES, MissingExtra, installed_by
 from tests.maven import cache_folder
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "sortkey"
+SOURCE = ROOT / "src"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 
@@ -43,17 +43,17 @@ BUILT = {"spark"}
 DATA = {"tzdata"}
 
 WORKING = {
-    "": ["check", "doctor", "explain", "tables"],
+    "": ["bench", "check", "doctor", "explain", "new", "tables"],
     "aws": [],
     "endpoint": ["db"],
-    "server": ["batch", "bench", "follow", "serve", "token", "up"],
+    "server": ["batch", "follow", "serve", "token", "up"],
     "kafka": ["worker"],
     "batch": ["batch"],
     "graphql": [],
 }
 """The commands that each extra adds."""
 MISSING = {
-    "": ["batch", "bench", "db", "follow", "serve", "token", "up", "worker"],
+    "": ["batch", "db", "follow", "serve", "token", "up", "worker"],
     "aws": ["db"],
     "endpoint": ["follow", "serve", "worker"],
     "server": ["worker"],
@@ -97,13 +97,13 @@ def declared(extra: str = "") -> set[str]:
     return found
 
 
-# The package itself; what newer versions of Python have; what is there already when pydantic asks for a schema; what
-# PySpark cannot be without.
-NOT_INSTALLED = {"sortkey", "annotationlib", "pydantic_core", "py4j"}
+# The packages themselves; what newer versions of Python have; what is there already when pydantic asks for a schema;
+# what PySpark cannot be without.
+NOT_INSTALLED = {"sortkey", "sortkey_services", "annotationlib", "pydantic_core", "py4j"}
 
 
 def imported() -> set[str]:
-    """The modules of other distributions that the package imports, by an `import` or by name."""
+    """The modules of other distributions that the packages import, by an `import` or by name."""
     found: set[str] = set()
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

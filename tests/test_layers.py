@@ -1,4 +1,4 @@
-"""The layers: each module imports only from layers below its own."""
+"""The layers: each module imports only from layers below its own. Services import public names only."""
 
 from __future__ import annotations
 
@@ -7,11 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import sortkey
+
 SOURCE = Path(__file__).parents[1] / "src"
+FRAMEWORK = "sortkey"
+SERVICES = "sortkey_services"
+
+# `sk.patterns` and its like.
+SK_MODULES = {name for name in sortkey.__all__ if isinstance(getattr(sortkey, name), ModuleType)}
 
 # From the top down; layers on one line are independent of each other.
 LAYERS = (
@@ -34,6 +43,10 @@ LAYERS = (
     ("values",),
     ("errors", "limits", "clock", "extras"),
 )
+
+# The framework's modules that services may import, besides `import sortkey as sk`: each lists its names in `__all__`.
+PUBLIC_MODULES = ("sortkey.clock", "sortkey.graphql.endpoint", "sortkey.graphql.schema", "sortkey.services.pages")
+
 DEPTH = {layer: depth for depth, layers in enumerate(LAYERS) for layer in layers}
 
 # Both know only the client interface, so that a model runs on any endpoint and the engine serves any client.
@@ -57,6 +70,7 @@ ONE_WAY = (
     "model",
     "patterns",
     "server",
+    "services",
     "storage",
     "values",
     "wire",
@@ -85,8 +99,6 @@ class Module:
 
 
 def layer_of(name: str) -> str:
-    if name.partition(".")[0] == "sortkey_services":
-        return "sortkey_services"
     return name.partition(".")[2].partition(".")[0]
 
 
@@ -94,6 +106,15 @@ def layer_of(name: str) -> str:
 def modules() -> dict[str, Module]:
     files = {module_name(path): path for path in SOURCE.rglob("*.py")}
     return {name: parse(name, path, frozenset(files)) for name, path in files.items()}
+
+
+def framework() -> list[Module]:
+    return [module for name, module in modules().items() if name.partition(".")[0] == FRAMEWORK]
+
+
+def services() -> list[Module]:
+    """The package beside the framework."""
+    return [module for name, module in modules().items() if name.partition(".")[0] == SERVICES]
 
 
 def module_name(path: Path) -> str:
@@ -131,39 +152,90 @@ def targets(node: ast.Import | ast.ImportFrom, known: frozenset[str]) -> Iterato
 
 
 def internal(module: Module) -> Iterator[Import]:
-    return (imported for imported in module.imports if imported.target.partition(".")[0] == "sortkey")
+    """What a module imports of the framework."""
+    return (imported for imported in module.imports if imported.target.partition(".")[0] == FRAMEWORK)
+
+
+def ours(module: Module) -> Iterator[Import]:
+    """What a module imports of either package."""
+    return (imported for imported in module.imports if imported.target.partition(".")[0] in (FRAMEWORK, SERVICES))
 
 
 def test_every_module_belongs_to_a_layer() -> None:
-    assert [name for name, module in modules().items() if module.layer not in DEPTH] == []
+    assert [module.name for module in framework() if module.layer not in DEPTH] == []
 
 
 def test_imports_point_down() -> None:
     upward = [
         module.at(imported)
-        for module in modules().values()
+        for module in framework()
         for imported in internal(module)
         if DEPTH.get(layer_of(imported.target), -1) < DEPTH[module.layer]
     ]
     assert upward == []
 
 
+# The framework is anybody's: it knows the services by entry points alone.
+def test_the_framework_does_not_mention_the_services() -> None:
+    assert [str(path) for path in (SOURCE / FRAMEWORK).rglob("*.py") if SERVICES in path.read_text("utf-8")] == []
+
+
 # Users copy services, so a service uses only what they can use.
-def test_services_use_the_public_names() -> None:
+def test_services_import_public_modules() -> None:
     deep = [
         module.at(imported)
-        for module in modules().values()
-        if module.layer == "services"
+        for module in services()
         for imported in internal(module)
-        if layer_of(imported.target) not in ("", "services")
+        if imported.target not in (FRAMEWORK, *PUBLIC_MODULES)
     ]
     assert deep == []
+
+
+def test_every_public_module_is_used() -> None:
+    used = {imported.target for module in services() for imported in internal(module)}
+    assert set(PUBLIC_MODULES) - used == set()
+
+
+def public_names() -> set[str]:
+    """`sk.Item`, `sk.services.Service` and so on, and the names of the public modules."""
+    found = {f"sk.{name}" for name in sortkey.__all__}
+    for module in [value for name in sortkey.__all__ if isinstance(value := getattr(sortkey, name), ModuleType)]:
+        own = vars(module).items()
+        names = {name for name, value in own if not name.startswith("_") and not isinstance(value, ModuleType)}
+        found |= {f"sk.{module.__name__.rpartition('.')[2]}.{name}" for name in names}
+    for name in PUBLIC_MODULES:
+        found |= {f"{name}.{each}" for each in import_module(name).__all__}
+    return found
+
+
+def used_names(path: Path) -> Iterator[str]:
+    """The framework's names in a module: `from sortkey.services.pages import PAGE`, and `sk.services.Service`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.ImportFrom(module=str(module)) if module.partition(".")[0] == FRAMEWORK:
+                yield from (f"{module}.{alias.name}" for alias in node.names)
+            case ast.Attribute(value=ast.Name(id="sk"), attr=name) if name not in SK_MODULES:
+                yield f"sk.{name}"
+            case ast.Attribute(value=ast.Attribute(value=ast.Name(id="sk"), attr=module), attr=name):
+                if module in SK_MODULES:
+                    yield f"sk.{module}.{name}"
+
+
+def test_services_use_public_names() -> None:
+    public = public_names()
+    unknown = [
+        f"{path.relative_to(SOURCE)}: {name}"
+        for path in (SOURCE / SERVICES).rglob("*.py")
+        for name in used_names(path)
+        if name not in public
+    ]
+    assert unknown == []
 
 
 def test_model_and_engine_are_independent() -> None:
     met = [
         module.at(imported)
-        for module in modules().values()
+        for module in framework()
         for imported in internal(module)
         if (module.layer, layer_of(imported.target)) in INDEPENDENT
     ]
@@ -173,7 +245,7 @@ def test_model_and_engine_are_independent() -> None:
 def test_pure_layers_touch_nothing_outside() -> None:
     impure = [
         module.at(imported)
-        for module in modules().values()
+        for module in framework()
         if module.layer in PURE
         for imported in module.imports
         if imported.target.partition(".")[0] in IMPURE or ".".join(imported.target.split(".")[:2]) in IMPURE_HERE
@@ -183,9 +255,7 @@ def test_pure_layers_touch_nothing_outside() -> None:
 
 # An import inside a function hides a cycle, and costs a lookup at each call.
 def test_sortkey_modules_are_imported_at_the_top() -> None:
-    hidden = [
-        module.at(imported) for module in modules().values() for imported in internal(module) if not imported.at_top
-    ]
+    hidden = [module.at(imported) for module in modules().values() for imported in ours(module) if not imported.at_top]
     assert hidden == []
 
 
@@ -205,10 +275,7 @@ def check_acyclic(graph: dict[str, set[str]]) -> None:
 
 def test_there_are_no_cycles() -> None:
     check_acyclic(
-        {
-            module.name: {imported.target for imported in internal(module)} - {module.name}
-            for module in modules().values()
-        }
+        {module.name: {imported.target for imported in ours(module)} - {module.name} for module in modules().values()}
     )
 
 
@@ -216,7 +283,7 @@ def test_there_are_no_cycles() -> None:
 @pytest.mark.parametrize("package", ONE_WAY)
 def test_folders_import_each_other_in_one_direction(package: str) -> None:
     graph: dict[str, set[str]] = {}
-    for module in modules().values():
+    for module in framework():
         if module.layer == package:
             folder = folder_of(module.name)
             targets = [imported.target for imported in internal(module) if layer_of(imported.target) == package]

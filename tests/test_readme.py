@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from sortkey.cli import job
 from sortkey.cli.main import COMMANDS, parser
+from sortkey.cli.services import registered_services, service_named
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -29,7 +31,22 @@ COMMAND_ROW = re.compile(r"^\| `sortkey (\w+) ?(.*?)` \|", re.MULTILINE)
 OPTION = re.compile(r"--[a-z-]+")
 
 
+JOBS = ("batch", "load")
+"""Commands whose arguments are those of a service's job."""
+
+
+def job_parser(command: str, service: str) -> argparse.ArgumentParser:
+    made = getattr(service_named(service), command)
+    assert made is not None
+    return job.parser_of(command, service, made)
+
+
 def options(command: str) -> set[str]:
+    if command in JOBS:
+        parsers = [job_parser(command, each.name) for each in registered_services(print) if getattr(each, command)]
+        return set.intersection(
+            *({name for action in each._actions for name in action.option_strings} for each in parsers)
+        )
     found = next(action for action in parser(command)._actions if isinstance(action, argparse._SubParsersAction))
     return {option for action in found.choices[command]._actions for option in action.option_strings}
 
@@ -88,7 +105,11 @@ def test_commands_in_shell_blocks_parse(page: Path) -> None:
             # A redirection is the shell's.
             _, command, *arguments = shlex.split(line.partition(" > ")[0], comments=True)
             # A command that does not parse exits.
-            parser(command).parse_args([command, *arguments])
+            if command in JOBS:
+                service, *arguments = arguments
+                job_parser(command, service).parse_args(arguments)
+            else:
+                parser(command).parse_args([command, *arguments])
 
 
 def test_make_targets_exist() -> None:

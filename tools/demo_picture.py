@@ -58,7 +58,7 @@ def shown(up: subprocess.Popen[str]) -> Iterator[tuple[str, str]]:
             url = line.split()[1]
             yield "answer", "ready http://127.0.0.1:8080"
             break
-        if line.startswith("sortkey up: loaded"):
+        if ": done in " in line:
             yield "note", line.rstrip()
     else:
         raise SystemExit("sortkey up has not become ready")

@@ -1,7 +1,8 @@
 """The only module that reads the machine's clocks.
 
 Times that are stored, shown, signed or compared with those of other machines come from a `Clock` that is passed in, so
-that a test can move it. Durations and deadlines inside one process are measured with `monotonic`.
+that a test can move it. Durations and deadlines inside one process are measured with `monotonic`. Feeds, which wait for
+hours, measure and wait by a `WaitingClock`, so that a test need not.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import heapq
 import time
 from itertools import count
 from typing import Final, Protocol
+
+__all__ = ["Clock", "ManualClock", "SystemClock", "WaitingClock", "monotonic"]
 
 monotonic: Final = time.monotonic
 """Seconds that never go back, from an arbitrary moment on."""

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks._boosts_docs import BEGIN, END, LONGEST, PAGE, Measured, main, page, picture
-from sortkey.cli.bench import Machine
+from benchmarks._results import Machine
 
 SVG = "{http://www.w3.org/2000/svg}"
 COSTS = {

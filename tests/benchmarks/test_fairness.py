@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks._fairness_table import CALM, Run, main, table
 from benchmarks._latencies import Latency, Summary
+from benchmarks._results import Result, Section
 from benchmarks.fairness import SOURCE, Extent, compare
-from sortkey.cli.bench import Result, Section
 
 SMALL = Extent(attacks=("scan-projection",), tiny_rows=1000, seconds=1.0, patience=30.0)
 

@@ -9,8 +9,8 @@ from contextlib import nullcontext
 import pytest
 
 from benchmarks import goals
+from benchmarks._results import Result
 from benchmarks.goals import Sizes, measured
-from sortkey.cli.bench import Result
 from tests.kafka.broker import Broker
 
 

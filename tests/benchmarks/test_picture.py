@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from benchmarks._picture import LONGEST, main, picture
+from benchmarks._results import Machine, Report, Result
 from benchmarks._workload import WORKLOADS
 from benchmarks.endpoint import CONNECTIONS, name_of
-from sortkey.cli.bench import Machine, Report, Result
 
 SVG = "{http://www.w3.org/2000/svg}"
 

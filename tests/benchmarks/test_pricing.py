@@ -7,9 +7,9 @@ import pytest
 
 from benchmarks import _wrk
 from benchmarks._pricing_market import Sizes
+from benchmarks._results import Result, Section
 from benchmarks._wrk import Measured
 from benchmarks.pricing import measure
-from sortkey.cli.bench import Result, Section
 from tests.maven import Unavailable
 from tests.postgres.server import programs
 

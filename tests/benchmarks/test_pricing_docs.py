@@ -11,7 +11,7 @@ from benchmarks._pricing_calls import BY_PRODUCT, BY_STORE, DEEP, DEEP_OFFSET
 from benchmarks._pricing_docs import BEGIN, END, LONGEST, PAGE, Measured, main, page, picture
 from benchmarks._pricing_http import GRAPHQL
 from benchmarks._pricing_market import Sizes
-from sortkey.cli.bench import Machine
+from benchmarks._results import Machine
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey.cli.audit_progress import ProgressBar
+from sortkey.cli.audit import ProgressBar
 from sortkey.cli.main import main
 from sortkey.model.audit.finding import Kind
 from tests.model.audit.audited import ADA, AUDITED, Order, order_row
@@ -181,7 +181,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch) -> Interrupt:
                 monkeypatch.undo()
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr("sortkey.cli.audit_progress.ProgressBar.show", show)
+        monkeypatch.setattr("sortkey.cli.audit.ProgressBar.show", show)
 
     return after
 

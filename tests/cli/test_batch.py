@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey.cli.batch_report import MEANINGS
 from sortkey.cli.main import main
+from sortkey_services.goals.batch.command import MEANINGS
 from sortkey_services.goals.batch.demo_gold import PERSONS
 from sortkey_services.goals.batch.person_goals import person_views
 from sortkey_services.goals.model import PersonView, views
@@ -51,7 +51,7 @@ def test_it_loads_says_so_and_rolls_back(command: Command, capsys: pytest.Captur
     assert command() == 0
     shown = capsys.readouterr()
     assert shown.out.startswith("goals: 3 persons, month 2026-05\nserves generation 20260516T000000Z-")
-    assert "sortkey batch: goals: writing 3 rows\n" in shown.err
+    assert "sortkey batch: writing goals: 3 rows\n" in shown.err
     command.gold.contribute(amount_cents=1)
     command.gold.write()
     assert command(as_of="2026-05-17T00:00:00+02:00") == 0
@@ -180,7 +180,7 @@ def test_a_rollback_does_without_the_packages_of_a_load(
 ) -> None:
     assert command() == 0
     assert command() == 0
-    monkeypatch.setattr("sortkey.cli.batch.import_module", not_installed)
+    monkeypatch.setattr("sortkey_services.goals.batch.command.import_module", not_installed)
     assert main(["batch", "goals", "--rollback", "--store", command.store]) == 0
     capsys.readouterr()
     assert command() == 2

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -8,11 +9,13 @@ import pytest
 
 from sortkey.cli.main import main
 
+ROOT = Path(__file__).parents[2]
+
 BENCHMARK = '''"""Counting.
 
 Why it matters.
 """
-from sortkey.cli.bench import Result, Section
+from benchmarks._results import Result, Section
 
 def run():
     yield Result("count to ten", 3.0, "µs", bare=2.0)
@@ -28,6 +31,8 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     (folder / "__init__.py").touch()
     (folder / "_shared.py").touch()
+    for name in ("__main__.py", "_results.py"):
+        shutil.copy(ROOT / "benchmarks" / name, folder)
     (folder / "counting.py").write_text(BENCHMARK, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -62,7 +67,7 @@ def test_unknown_benchmark(name: str, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 COMPARISON = '''"""Racing."""
-from sortkey.cli.bench import Result
+from benchmarks._results import Result
 
 def run():
     yield Result("alone", 1.0, "ms")
@@ -98,8 +103,18 @@ def test_a_benchmark_that_compares_no_checkouts(other_checkout: Path, capsys: py
     assert capsys.readouterr().err.startswith("sortkey bench: --before: counting compares no checkouts")
 
 
-# An installed wheel has no benchmarks; they belong to a checkout.
-def test_no_benchmarks_here(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_benchmark_in_the_folder(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (checkout / "benchmarks" / "counting.py").unlink()
     assert main(["bench"]) == 2
     assert capsys.readouterr().err == "sortkey bench: there is no benchmark in ./benchmarks\n"
+
+
+# An installed wheel has no benchmarks; they belong to a checkout.
+def test_elsewhere_than_in_a_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", "counting"]) == 2
+    assert capsys.readouterr().err == (
+        "sortkey bench: there is no folder benchmarks here; run this in a checkout of Sortkey\n"
+    )

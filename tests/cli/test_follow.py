@@ -16,7 +16,7 @@ from tests.feeds.changes.follow_process import FollowProcess
 from tests.kafka.broker import Broker
 from tests.kafka.topic import everything
 from tests.maven import free_port
-from tests.server.notes import DEFINITION as NOTES
+from tests.registered import only
 from tests.server.notes import NOTES as TABLE
 from tests.server.notes import Copy, Note
 from tests.server.serving import Process
@@ -35,7 +35,7 @@ def error(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
 @pytest.fixture
 def notes(monkeypatch: pytest.MonkeyPatch) -> str:
     """A service with a feed, in this process."""
-    monkeypatch.setattr("sortkey.cli.follow.SERVICES", {"notes": NOTES})
+    monkeypatch.setattr("sortkey.cli.services.entry_points", only(notes="tests.server.notes:DEFINITION"))
     return "notes"
 
 

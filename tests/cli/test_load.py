@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import signal
 import subprocess
 import sys
@@ -13,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 import sortkey as sk
-from sortkey.cli.load_progress import LoadProgress
 from sortkey.cli.main import main
 from sortkey_services.pricing.load.price_load import PriceLoadRecord
 from sortkey_services.pricing.model import CHANGES, PRICES
-from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.reads import page_request
 from sortkey_services.pricing.service import PricingService
 from tests.sortkey_services.pricing.load.files import csv_file, priced
 
@@ -73,7 +70,7 @@ def test_mistakes_are_listed_and_nothing_is_written(tmp_path: Path, capsys: pyte
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["boosts", "a.csv"], "argument SERVICE: invalid choice: 'boosts'"),
+        (["boosts", "a.csv"], "sortkey load: there is no load of 'boosts'; those that have one: pricing"),
         (["pricing", "b.csv"], "sortkey load: there is no file b.csv"),
         (["pricing", "a.csv", "--format", "xml"], "argument --format: invalid choice: 'xml'"),
         (["pricing", "a.csv", "--store", "memory:"], "sortkey load: --store memory: "),
@@ -138,9 +135,10 @@ def test_an_interrupted_load_of_another_file(tmp_path: Path, capsys: pytest.Capt
 
 KILLED_AT_ITS_FIRST_ROWS = """
 import os, signal, sys
-from sortkey.cli.load_progress import LoadProgress
 from sortkey.cli.main import main
-LoadProgress.written = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from sortkey_services.pricing.load.price_load import PriceLoad
+run = PriceLoad.run
+PriceLoad.run = lambda load, checked, _: run(load, checked, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 main(sys.argv[1:])
 """
 
@@ -157,20 +155,3 @@ def test_a_killed_load_is_continued(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "continues after 0 of 30,000 rows" in capsys.readouterr().err
     for store in (0, 30, 59):
         assert len(amounts(tmp_path / "data", f"{store:05}")) == 500
-
-
-def shown(terminal: bool) -> str:
-    output = io.StringIO()
-    with LoadProgress("a.csv", Console(file=output, force_terminal=terminal, width=120)) as progress:
-        for done in (0, 5000, 10_000):
-            progress.checked(done, 10_000)
-        for done in (0, 100, 2000):
-            progress.written(done, 2000)
-    return output.getvalue()
-
-
-def test_a_terminal_gets_a_bar_and_a_log_gets_lines() -> None:
-    assert shown(False).splitlines() == ["sortkey load: checking a.csv", "sortkey load: loading a.csv: 2,000 rows"]
-    seen = shown(True)
-    assert "checking a.csv" in seen
-    assert "2,000 of 2,000 rows" in seen

@@ -13,6 +13,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.cli.main import main
+from tests.registered import only
 
 VISITS = sk.Table("recounted-visits", stream="NEW_AND_OLD_IMAGES")
 COUNTS = sk.Table("recounted-counts")
@@ -64,7 +65,7 @@ DEFINITION = sk.services.ServiceDefinition("visits", "visits", lambda _: [VISITS
 
 @pytest.fixture(autouse=True)
 def visits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sortkey.cli.follow.SERVICES", {"visits": DEFINITION})
+    monkeypatch.setattr("sortkey.cli.services.entry_points", only(visits="tests.cli.test_recount:DEFINITION"))
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def store(tmp_path: Path) -> Path:
                 for number in range(3):
                     await db.put(Visit(id=str(number), place="York", at=datetime(2026, 8, 24, tzinfo=UTC)))
                 await follower.caught_up()
-            await db.update(VisitCount.key(place="York"), {"visits": sk.add(2)})
+            await db.update(VisitCount.key(place="York"), [sk.F(VisitCount.visits).add(2)])
 
     asyncio.run(fill())
     return tmp_path / "data"

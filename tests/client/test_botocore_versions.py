@@ -20,7 +20,10 @@ import pytest
 
 from tests.maven import REPOSITORY, cache_folder
 
-TESTS: Final = ("test_remote", "test_remote_formats", "test_remote_reads", "test_deadline", "test_aws_access")
+TESTS: Final = (
+    *("test_remote", "test_remote_formats", "test_remote_reads", "test_aws_access"),
+    *("test_connections", "test_deadline", "test_paginators", "test_waiters"),
+)
 OWN: Final = ("self", "AnyEmbeddedClient")
 """Objects whose private names are ours."""
 FETCH_SECONDS: Final = 120

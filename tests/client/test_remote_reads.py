@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -73,6 +74,13 @@ class Script:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
         self._thread.start()
         self.url = f"http://127.0.0.1:{self._server.server_port}?store=dynamodb-local"
+
+    def serve_tls(self, certificate: Path) -> str:
+        """Takes only TLS from now on. Returns the URL."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        return self.url.replace("http://127.0.0.1", "https://localhost")
 
     def close(self) -> None:
         self._server.shutdown()

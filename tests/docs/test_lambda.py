@@ -120,7 +120,7 @@ def test_schedules_are_made_and_handled(tmp_path: Path, monkeypatch: pytest.Monk
         db.create_tables(module.REMINDERS)
         reminder = module.Reminder(user="ana", number=1, remind_at=datetime(2026, 8, 24, 12, tzinfo=UTC))
         db.put(reminder)
-        image = {"user": {"S": "ana"}, "number": {"N": "1"}, "remind_at": {"S": "2026-08-24T12:00:00Z"}}
+        image = {"user": {"S": "ana"}, "number": {"N": "1"}, "remind_at": {"S": "2026-08-24T12:00:00.000000Z"}}
         content = EVENT["Records"][0]["dynamodb"] | {"Keys": reminder.key.key(), "NewImage": reminder.key.key() | image}
         record = EVENT["Records"][0] | {"dynamodb": {key: content[key] for key in content if key != "OldImage"}}
         with closing(module.on_change) as on_change, closing(module.on_due) as on_due:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,19 +11,10 @@ from urllib.parse import unquote
 import pytest
 
 import sortkey as sk
+from tests.docs.site import build_site
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
-SOURCES = (
-    "docs",
-    "src",
-    "tests/oracle/differences.md",
-    "tests/sortkey_services/pricing/schema.graphql",
-    "tools",
-    "zensical.toml",
-)
-COMMAND = re.compile(r"^docs:.*\n(?:\t.*\n)*?\t\$\(BIN\)/(zensical .*)$", re.MULTILINE)
 OTHER_HOST = re.compile(r"^(https?:)?//")
 
 
@@ -54,22 +41,7 @@ class Document(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built of a copy, by the command of `make docs`."""
-    program = Path(sys.executable).parent / "zensical"
-    if not program.exists():
-        pytest.skip("zensical is not installed; make docs installs it")
-    copy = tmp_path_factory.mktemp("site")
-    for name in SOURCES:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-        else:
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, copy / name)
-    (command,) = COMMAND.findall((ROOT / "Makefile").read_text(encoding="utf-8"))
-    _, *arguments = shlex.split(command)
-    done = subprocess.run([program, *arguments], cwd=copy, capture_output=True, text=True, timeout=250)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return copy / "site"
+    return build_site(tmp_path_factory.mktemp("site"))
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +73,11 @@ def test_nothing_is_loaded_from_other_hosts(documents: dict[Path, Document]) -> 
     assert [source for source in loaded if OTHER_HOST.match(source)] == []
 
 
-def test_the_search_works_without_a_server(site: Path) -> None:
-    assert "sk.patterns.overlay" in (site / "search.js").read_text(encoding="utf-8")
+# tests/browser/test_site.py searches.
+def test_the_search_knows_the_pages_and_the_reference(site: Path) -> None:
+    index = (site / "search.js").read_text(encoding="utf-8")
+    assert "guides/overlays.html" in index
+    assert "reference/patterns.html#sortkey.patterns.overlays" in index
 
 
 # Files that tests write and check.

@@ -14,13 +14,10 @@ import strawberry
 from botocore.exceptions import EndpointConnectionError
 
 import sortkey as sk
-from sortkey.graphql.connection import Connection
 from sortkey.graphql.cost import PageSizes
 from sortkey.graphql.endpoint import GraphQLEndpoint
-from sortkey.graphql.limits import Limits
-from sortkey.graphql.resolved_as import resolved_as
-from sortkey.graphql.scalars import CONFIG, DateTime, Decimal
-from sortkey.graphql.settings import GraphQLSettings, Introspection
+from sortkey.graphql.schema import CONFIG, Connection, DateTime, Decimal, resolved_as
+from sortkey.graphql.settings import GraphQLSettings, Introspection, Limits
 
 NOON = datetime(2026, 8, 24, 12, tzinfo=UTC)
 SUMMER_TIME = timezone(timedelta(hours=2))

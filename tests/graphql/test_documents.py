@@ -7,7 +7,7 @@ import pytest
 from sortkey.graphql import documents as module
 from sortkey.graphql.documents import Documents
 from sortkey.graphql.errors import Refused
-from sortkey.graphql.limits import Limits
+from sortkey.graphql.settings import Limits
 from tests.graphql.bookshop import SCHEMA, SIZES
 
 

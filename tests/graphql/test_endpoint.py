@@ -13,8 +13,8 @@ import pytest
 from graphql import get_introspection_query
 
 from sortkey.graphql.endpoint import GraphQLEndpoint, GraphQLRequest
-from sortkey.graphql.limits import Limits
 from sortkey.graphql.operation import Operation
+from sortkey.graphql.settings import Limits
 from tests.graphql.bookshop import Caller, Shop, endpoint
 
 TITLE = "{ book { title } }"

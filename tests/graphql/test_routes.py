@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sortkey.graphql.routes import graphql_routes
+from sortkey.graphql.endpoint import graphql_routes
 from sortkey.server import tokens
 from sortkey.server.app import app_of
 from sortkey.server.middleware import Middleware
@@ -62,7 +62,7 @@ def test_an_operation_that_is_refused_is_answered_with_200_and_errors() -> None:
         ({"query": "{ a }", "variables": []}, "variables: Expected `object | null`, got `array`"),
         ({"query": "{ a }", "extensions": "x"}, "extensions: Expected `object | null`, got `str`"),
         (b"{", "The body is not JSON"),
-        (b'{"variables": {"a": ' + b"[" * 5000, "The body is nested too deeply."),
+        (b'{"variables": {"a": ' + b"[" * 5000, "The body is nested too deeply: at most 256 levels."),
     ],
     ids=range(7),
 )

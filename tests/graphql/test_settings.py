@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey.graphql.limits import Limits
-from sortkey.graphql.settings import GraphQLSettings, read_graphql_settings
+from sortkey.graphql.settings import GraphQLSettings, Limits, read_graphql_settings
 
 
 def test_the_subsection_is_read_and_left_out_of_the_section() -> None:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, cast
 
 from sortkey.cli.main import main
-from sortkey_services.registry import SERVICES
-from tests.server.notes import DEFINITION
+from tests.registered import register_only
 
 if __name__ == "__main__":
-    services = cast(dict[str, Any], SERVICES)
-    services.clear()
-    services[DEFINITION.name] = DEFINITION
+    register_only(notes="tests.server.notes:DEFINITION")
     sys.exit(main())

@@ -8,9 +8,9 @@ from typing import cast
 import pytest
 from botocore.exceptions import ClientError
 
-from sortkey.server import demo_visitors as module
-from sortkey.server.demo_visitors import demo_visitors
-from sortkey.services.interface import Service
+from sortkey.server import lifecycle as module
+from sortkey.server.lifecycle import demo_visitors
+from sortkey.services.interface import Progress, Service
 
 
 class Demonstration:
@@ -22,6 +22,8 @@ class Demonstration:
         self._failures = failures
         self.came = asyncio.Event()
         self.left = False
+
+    async def load_demo(self, progress: Progress) -> None: ...
 
     async def run_demo(self) -> None:
         if self._failures:

@@ -91,7 +91,7 @@ def test_demonstration_data_is_loaded_once(start: Start, tmp_path: Path) -> None
     first.call("PUT", "/notes/demo/1", {"text": "mine"})
     printed = first.stop()
     assert "loading the demonstration data of notes" in printed
-    assert "loaded" in printed
+    assert "loading the demonstration data of notes: done in " in printed
     second = start(*arguments)
     assert second.call("GET", "/notes/demo/1").json() == {"text": "mine"}
     assert "demonstration" not in second.stop()

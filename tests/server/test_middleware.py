@@ -54,6 +54,30 @@ def test_the_fast_path_answers_as_the_general_path(with_app: WithApp, body: obje
     with_app(use)
 
 
+# How deep the decoder goes depends on the version of Python; the answer does not.
+@pytest.mark.parametrize("path", SEARCHES)
+@pytest.mark.parametrize(
+    "deep", [b"[" * 300, b"[" * 5000, b'{"a":' * 300, b'["[",' * 300, b"[" * 50_000 + b"]" * 50_000]
+)
+def test_a_body_that_is_nested_too_deeply(with_app: WithApp, path: str, deep: bytes) -> None:
+    async def use(middleware: Middleware) -> None:
+        answer = await call(middleware, "POST", path, b'{"unknown": ' + deep)
+        assert (answer.status, answer.error["code"]) == (400, "malformed_json")
+        assert answer.error["message"] == "The body is nested too deeply: at most 256 levels."
+
+    with_app(use)
+
+
+# A text may have any brackets.
+@pytest.mark.parametrize("path", SEARCHES)
+def test_brackets_in_a_text_are_no_levels(with_app: WithApp, path: str) -> None:
+    async def use(middleware: Middleware) -> None:
+        answer = await call(middleware, "POST", path, b'{"names": ["' + b"[" * 1000 + b'\\"["], "limit": ')
+        assert answer.error["message"] == "The body is not JSON: Input data was truncated"
+
+    with_app(use)
+
+
 @pytest.mark.parametrize("path", SEARCHES)
 @pytest.mark.parametrize(
     ("body", "code", "field"),

@@ -1,10 +1,14 @@
-"""The commands' argument parser, and the arguments that several commands take."""
+"""What the commands share: the parser, arguments that several take, lines for people and scripts, users' modules."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import os
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Final, NoReturn
 
 DEFAULT_FOLDER: Final = Path("data")
@@ -22,6 +26,10 @@ class Parser(argparse.ArgumentParser):
 
 def add_store_argument(command: Parser) -> None:
     command.add_argument("--store", metavar="URL", default=str(DEFAULT_FOLDER), help="where the data is (./data)")
+
+
+def add_config_argument(command: Parser) -> None:
+    command.add_argument("--config", metavar="FILE", type=Path, help="the services' settings, in TOML")
 
 
 def add_allow_host_argument(command: Parser) -> None:
@@ -48,3 +56,31 @@ def host_name(text: str) -> str:
     if not _HOST_NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a host name; give it without scheme and port")
     return text
+
+
+def announce(url: str) -> None:
+    """On stdout, once, as soon as a server takes requests."""
+    sys.stdout.write(f"ready {url}\n")
+    sys.stdout.flush()
+
+
+def print_error(command: str, message: str) -> int:
+    """One line on stderr. Returns the exit code of a command that could not be run."""
+    sys.stderr.write(f"sortkey {command}: {message}\n")
+    return 2
+
+
+class NoModule(Exception):
+    """There is no such module, or it cannot be imported; the message says why."""
+
+
+def import_user_module(name: str) -> ModuleType:
+    """Modules of the current folder are found, as with `python -m`, also those that the module imports later."""
+    folder = os.getcwd()
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        what = "there is no module" if name.startswith(error.name or name) else "cannot import the module"
+        raise NoModule(f"{what} {name!r}: {error}") from None

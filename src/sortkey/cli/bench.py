@@ -1,166 +1,36 @@
-"""`sortkey bench`: run the benchmarks of a checkout and show their numbers.
-
-A benchmark is a module of the `benchmarks/` folder. The first line of its docstring is its title, and its `run()`
-returns its results; the rows of a generator appear as they are measured.
-"""
+"""`sortkey bench`: the benchmarks of a checkout, which are not installed with Sortkey."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import os
-import platform
-import sys
-from collections.abc import Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, Final
 
-import msgspec
-from rich.console import Console
-from rich.live import Live
-from rich.table import Table
+from sortkey.cli.arguments import Parser, import_user_module, print_error
 
-from sortkey.cli.arguments import Parser
-from sortkey.cli.messages import print_error
-
-FILE_WIDTH: Final = 140
-"""Of tables that go into a file or a pipe, which have no width."""
-
-
-class Result(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One measured number, and what it is compared with: measured in the same run, in the same unit.
-
-    `bare` is the same work done by hand, without Sortkey; `peers` are other products.
-    """
-
-    name: str
-    value: float
-    unit: str
-    bare: float | None = None
-    peers: dict[str, float] = {}
-
-    @property
-    def ratio(self) -> float | None:
-        """Our value as a multiple of the best other value."""
-        others = [*self.peers.values(), *([] if self.bare is None else [self.bare])]
-        if not others:
-            return None
-        # More requests a second are better; less time and memory is better.
-        return self.value / (max(others) if self.unit == "/s" else min(others))
-
-
-class Section(NamedTuple):
-    """More findings of a benchmark, in a shape of its own; the JSON has them under the benchmark's name."""
-
-    found: Mapping[str, Any]
-
-
-class Benchmark(Protocol):
-    __doc__: str | None
-
-    def run(self) -> Iterable[Result | Section]: ...
-
-
-@runtime_checkable
-class Comparison(Protocol):
-    """A benchmark that can also measure another checkout's server, beside this one's."""
-
-    def run_beside(self, before: Path) -> Iterable[Result | Section]: ...
-
-
-class Machine(msgspec.Struct, frozen=True):
-    """What the numbers were measured on."""
-
-    python: str
-    system: str
-    processors: int | None
-
-
-class Report(msgspec.Struct, frozen=True):
-    machine: Machine
-    results: dict[str, list[Result]]
+FOLDER: Final = Path("benchmarks")
 
 
 def add_arguments(command: Parser) -> None:
-    command.add_argument("names", metavar="NAME", nargs="*", help="a module of ./benchmarks; all of them by default")
-    command.add_argument(
-        "--before", metavar="DIR", type=Path, help="also measure the server of this checkout (fairness only)"
-    )
-    command.add_argument("--json", metavar="FILE", type=Path, help="also write the results to this file")
+    benchmarks = _benchmarks()
+    if benchmarks is None:
+        command.add_argument("names", metavar="NAME", nargs="*", help="a benchmark; only in a checkout of Sortkey")
+    else:
+        benchmarks.add_arguments(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    available = benchmark_names(Path("benchmarks"))
-    names: list[str] = arguments.names or available
-    unknown = [name for name in names if name not in available]
-    if unknown or not names:
-        return print_error("bench", f"there is {f'no {unknown[0]}' if unknown else 'no benchmark'} in ./benchmarks")
-    before: Path | None = arguments.before
-    if before is not None and not (before / "src" / "sortkey").is_dir():
-        return print_error("bench", f"--before {before}: not a checkout of Sortkey; there is no src/sortkey in it")
-    sys.path.insert(0, os.getcwd())
-    benchmarks = {name: benchmark(name) for name in names}
-    for name, each in benchmarks.items():
-        if before is not None and not isinstance(each, Comparison):
-            return print_error("bench", f"--before: {name} compares no checkouts; name one that does, as fairness")
-    console = Console() if sys.stdout.isatty() else Console(width=FILE_WIDTH)
-    results: dict[str, list[Result]] = {}
-    sections: dict[str, Mapping[str, Any]] = {}
-    for name, each in benchmarks.items():
-        results[name], section = measure(console, each, before)
-        if section is not None:
-            sections[name] = section.found
-    if arguments.json is not None:
-        report = sections | msgspec.to_builtins(Report(this_machine(), results))
-        arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
-    return 0
+    benchmarks = _benchmarks()
+    if benchmarks is None:
+        return print_error("bench", "there is no folder benchmarks here; run this in a checkout of Sortkey")
+    done: int = benchmarks.run(arguments)
+    return done
 
 
-def benchmark_names(folder: Path) -> list[str]:
-    """Modules whose name begins with an underscore hold what benchmarks share."""
-    return sorted(module.stem for module in folder.glob("[!_]*.py"))
-
-
-def benchmark(name: str) -> Benchmark:
-    return cast(Benchmark, importlib.import_module(f"benchmarks.{name}"))
-
-
-def measure(console: Console, benchmark: Benchmark, before: Path | None) -> tuple[list[Result], Section | None]:
-    rows = benchmark.run_beside(before.absolute()) if before and isinstance(benchmark, Comparison) else benchmark.run()
-    results: list[Result] = []
-    section: Section | None = None
-    title = (benchmark.__doc__ or "").partition("\n")[0]
-    with Live(table(title, results), console=console) as live:
-        for found in rows:
-            if isinstance(found, Section):
-                section = found
-            else:
-                results.append(found)
-                live.update(table(title, results))
-    return results, section
-
-
-def table(title: str, results: list[Result]) -> Table:
-    """A row for each result, a column for each product."""
-    by_hand = ["by hand"] if any(result.bare is not None for result in results) else []
-    peers = list(dict.fromkeys(peer for result in results for peer in result.peers))
-    table = Table("", "Sortkey", *by_hand, *peers, "ratio", title=title, title_justify="left")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for result in results:
-        others = ([result.bare] if by_hand else []) + [result.peers.get(peer) for peer in peers]
-        ratio = "" if result.ratio is None else f"{result.ratio:.2f}×"
-        table.add_row(result.name, *(cell(value, result.unit) for value in (result.value, *others)), ratio)
-    return table
-
-
-def cell(value: float | None, unit: str) -> str:
-    if value is None:
-        return ""
-    if not unit:
-        return f"{value:,g}"
-    return f"{value:,.0f} {unit}" if value >= 1000 else f"{value:.4g} {unit}"
-
-
-def this_machine() -> Machine:
-    return Machine(python=platform.python_version(), system=platform.platform(), processors=os.cpu_count())
+def _benchmarks() -> Any:
+    """The program of the checkout in the current folder; None elsewhere."""
+    if not (FOLDER / "__main__.py").is_file():
+        return None
+    import_user_module(FOLDER.name)
+    return import_module(f"{FOLDER.name}.__main__")

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from sortkey.cli.arguments import Parser
-from sortkey.cli.messages import print_error
+from sortkey.cli.arguments import Parser, print_error
 from sortkey.engine.check.database_check import CheckReport, check
 from sortkey.engine.check.discard import Discarded, discard_damaged
 from sortkey.storage import StorageError

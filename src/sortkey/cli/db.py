@@ -7,8 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from sortkey.cli.arguments import DEFAULT_FOLDER, Parser, add_allow_host_argument
-from sortkey.cli.messages import announce, print_error
+from sortkey.cli.arguments import DEFAULT_FOLDER, Parser, add_allow_host_argument, announce, print_error
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
 from sortkey.http.listener import CannotListen, listen, url_of

@@ -15,8 +15,7 @@ from typing import Final
 
 import msgspec
 
-from sortkey.cli.arguments import DEFAULT_FOLDER, Parser
-from sortkey.cli.messages import print_error
+from sortkey.cli.arguments import DEFAULT_FOLDER, Parser, print_error
 from sortkey.client import stores
 from sortkey.client.stores import StoreAddress
 from sortkey.clock import Clock, SystemClock

@@ -22,9 +22,7 @@ from enum import Enum
 from typing import Any, Final, Literal, get_args, get_origin
 from uuid import UUID
 
-from sortkey.cli.arguments import Parser
-from sortkey.cli.messages import print_error
-from sortkey.cli.user_module import NoModule, import_user_module
+from sortkey.cli.arguments import NoModule, Parser, import_user_module, print_error
 from sortkey.model.costs.explain import explain
 from sortkey.model.errors import ModelError
 from sortkey.model.fields.annotation import Annotation, parse_annotation

@@ -13,10 +13,15 @@ from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.cli.arguments import Parser, add_status_arguments, add_store_argument
-from sortkey.cli.config_file import settings_of
-from sortkey.cli.messages import announce, print_error
-from sortkey.client.stores import parse
+from sortkey.cli.arguments import (
+    Parser,
+    add_config_argument,
+    add_status_arguments,
+    add_store_argument,
+    announce,
+    print_error,
+)
+from sortkey.cli.services import add_service_argument, service_with, settings_of, shared_store
 from sortkey.extras import installed_by
 from sortkey.feeds.follower import LEASE_SECONDS, Follower
 from sortkey.feeds.shards.dead_letter import DeadLetter
@@ -29,7 +34,6 @@ from sortkey.model.errors import ModelError
 from sortkey.model.sessions.connect import async_connect
 from sortkey.services.interface import BadSettings, ServiceDefinition
 from sortkey.storage import StorageError
-from sortkey_services.registry import SERVICES
 
 Sink = Callable[[DeadLetter], Awaitable[None]]
 
@@ -38,9 +42,9 @@ START_SECONDS: Final = 10.0
 
 
 def add_arguments(command: Parser) -> None:
-    command.add_argument("service", metavar="SERVICE", help=", ".join(with_feeds()) or "a service with change feeds")
+    add_service_argument(command)
     add_store_argument(command)
-    command.add_argument("--config", metavar="FILE", type=Path, help="the services' settings, in TOML")
+    add_config_argument(command)
     command.add_argument(
         "--lease",
         metavar="SECONDS",
@@ -57,9 +61,9 @@ def add_arguments(command: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     try:
-        definition = service_named(arguments.service)
+        definition = service_with_feeds(arguments.service)
         settings = settings_of(arguments.config, definition.name)
-        store = shared_store(arguments.store)
+        store = shared_store(arguments.store, "has no changes: no other process can write to it")
         if arguments.lease <= 0:
             raise BadSettings(f"--lease is a number of seconds above 0, not {arguments.lease:g}")
         with ExitStack() as stack:
@@ -112,26 +116,7 @@ def topic_of(arguments: argparse.Namespace, stack: ExitStack) -> Sink | None:
     return sink
 
 
-def with_feeds() -> list[str]:
-    return [name for name, definition in SERVICES.items() if definition.has_feeds]
-
-
-def service_named(name: str) -> ServiceDefinition:
-    definition = SERVICES.get(name)
-    if definition is None:
-        raise BadSettings(f"there is no service {name!r}; there are {', '.join(SERVICES)}")
-    if not definition.has_feeds:
-        others = ", ".join(with_feeds()) or "none"
-        raise BadSettings(f"the service {name} has no change feeds; those that have: {others}")
-    return definition
-
-
-def shared_store(url: str) -> str:
-    """Rejects a store in memory: no other process could write to it."""
-    try:
-        store = parse(url)
-    except ValueError as error:
-        raise BadSettings(str(error)) from error
-    if store.path is None and store.remote is None:
-        raise BadSettings(f"--store {url} has no changes: no other process can write to it; use a folder or a URL")
-    return url
+def service_with_feeds(name: str) -> ServiceDefinition:
+    """Raises BadSettings."""
+    lacks = "the service {name} has no change feeds; those that have: {others}"
+    return service_with(name, lambda definition: definition.has_feeds, lacks)

@@ -28,6 +28,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "explain": Command("show the request and the cost of an access path"),
     "follow": Command("run a service's change feeds", "server"),
     "load": Command("load a file into a service's tables", "server"),
+    "new": Command("write a small project with a service of your own"),
     "recount": Command("count a service's aggregates anew, and repair them", "server"),
     "serve": Command("serve the named services over HTTP", "server"),
     "tables": Command("print the tables that a module declares, for CloudFormation, Terraform or the CDK"),

@@ -13,17 +13,15 @@ import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.cli.arguments import Parser, add_store_argument
-from sortkey.cli.audit_progress import ProgressBar
-from sortkey.cli.config_file import settings_of
-from sortkey.cli.follow import service_named, shared_store, with_feeds
-from sortkey.cli.messages import print_error
+from sortkey.cli.arguments import Parser, add_config_argument, add_store_argument, print_error
+from sortkey.cli.audit import ProgressBar
+from sortkey.cli.follow import service_with_feeds
+from sortkey.cli.services import add_service_argument, settings_of, shared_store
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.shards.leases import handled_by
 from sortkey.feeds.timers.timers import Timers
@@ -42,18 +40,18 @@ class Recounted(NamedTuple):
 
 
 def add_arguments(command: Parser) -> None:
-    command.add_argument("service", metavar="SERVICE", help=", ".join(with_feeds()) or "a service with aggregates")
+    add_service_argument(command)
     add_store_argument(command)
-    command.add_argument("--config", metavar="FILE", type=Path, help="the services' settings, in TOML")
+    add_config_argument(command)
     command.add_argument("--repair", action="store_true", help="correct what is wrong")
     command.add_argument("--json", action="store_true", help="print the reports as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        definition = service_named(arguments.service)
+        definition = service_with_feeds(arguments.service)
         settings = settings_of(arguments.config, definition.name)
-        store = shared_store(arguments.store)
+        store = shared_store(arguments.store, "has no items: no other process can write to it")
         found = asyncio.run(_recount(definition, settings, store, arguments.repair))
     except BadSettings as error:
         return print_error("recount", str(error))

@@ -16,9 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final
 
-from sortkey.cli.arguments import Parser
-from sortkey.cli.messages import print_error
-from sortkey.cli.user_module import NoModule, import_user_module
+from sortkey.cli.arguments import NoModule, Parser, import_user_module, print_error
 from sortkey.model.errors import ModelError
 from sortkey.model.items.item import Item
 from sortkey.model.items.table import Table

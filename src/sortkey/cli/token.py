@@ -5,34 +5,53 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from sortkey.cli.arguments import Parser
-from sortkey.cli.messages import print_error
+from sortkey.cli.arguments import Parser, print_error
+from sortkey.cli.services import registered_names, service_help, service_named
 from sortkey.server import tokens
 from sortkey.server.tokens import BadTokens
-from sortkey_services.registry import SERVICES
+from sortkey.services.interface import BadSettings
 
 
 def add_arguments(command: Parser) -> None:
     command.add_argument("name", metavar="NAME", help="the client's name in the access log")
-    command.add_argument("scopes", metavar="SCOPE", nargs="+", help="for example boosts:read or boosts:write")
+    command.add_argument(
+        "scopes", metavar="SCOPE", nargs="+", help=f"SERVICE:read or SERVICE:write, where SERVICE is {service_help()}"
+    )
     command.add_argument("--tokens", metavar="FILE", type=Path, required=True, help="the file to add its hash to")
 
 
 def run(arguments: argparse.Namespace) -> int:
     path: Path = arguments.tokens
     try:
-        tokens.check_scopes(arguments.scopes, SERVICES.keys())
+        scopes = scopes_of(arguments.scopes)
         if path.exists() and arguments.name in tokens.read(path):
             raise BadTokens(f"{path} already has a token {arguments.name!r}; remove it first")
-        token, entry = tokens.create(arguments.name, arguments.scopes)
+        token, entry = tokens.create(arguments.name, scopes)
         _append(path, entry)
-    except BadTokens as error:
+    except (BadSettings, BadTokens) as error:
         return print_error("token", str(error))
     # Shown once: the file has only its hash.
     sys.stdout.write(f"{token}\n")
     return 0
+
+
+def scopes_of(given: Sequence[str]) -> list[str]:
+    """The scopes by the services' own names. Raises BadTokens and BadSettings."""
+    services = set(registered_names())
+    scopes = []
+    for scope in given:
+        service, _, right = scope.rpartition(":")
+        if ":" in service:
+            name = service_named(service).name
+            services.add(name)
+            scopes.append(f"{name}:{right}")
+        else:
+            scopes.append(scope)
+    tokens.check_scopes(scopes, services)
+    return scopes
 
 
 def _append(path: Path, entry: str) -> None:

@@ -14,10 +14,15 @@ from typing import Any, Final
 import uvloop
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.cli.arguments import Parser, add_status_arguments, add_store_argument
-from sortkey.cli.config_file import settings_of
-from sortkey.cli.messages import announce, print_error
-from sortkey.client.stores import parse
+from sortkey.cli.arguments import (
+    Parser,
+    add_config_argument,
+    add_status_arguments,
+    add_store_argument,
+    announce,
+    print_error,
+)
+from sortkey.cli.services import add_service_argument, service_with, settings_of, shared_store
 from sortkey.feeds.kafka.kafka_settings import (
     DEAD_LETTERS_SUFFIX,
     KafkaSettings,
@@ -36,32 +41,30 @@ from sortkey.model.errors import ModelError
 from sortkey.model.sessions.connect import async_connect
 from sortkey.services.interface import BadSettings, ServiceDefinition
 from sortkey.storage import StorageError
-from sortkey_services.registry import SERVICES
 
 START_SECONDS: Final = 10.0
 """To reach the broker."""
-CONSUMERS: Final = [name for name, definition in SERVICES.items() if definition.takes_messages]
 
 
 def add_arguments(command: Parser) -> None:
-    command.add_argument("service", metavar="SERVICE", help=", ".join(CONSUMERS))
+    add_service_argument(command)
     command.add_argument("--kafka", metavar="BOOTSTRAP", required=True, help="HOST:PORT of one or more brokers")
     command.add_argument("--topic", metavar="T", required=True, help="the topic to consume")
     command.add_argument("--group", metavar="G", help="workers of one group share the partitions (sortkey-SERVICE)")
     command.add_argument("--dead-letters", metavar="TOPIC", help="where rejected messages go (T.dead-letters)")
     command.add_argument("--kafka-config", metavar="FILE", type=Path, help="librdkafka properties, lines of name=value")
     add_store_argument(command)
-    command.add_argument("--config", metavar="FILE", type=Path, help="the services' settings, in TOML")
+    add_config_argument(command)
     add_status_arguments(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     try:
-        definition = service_named(arguments.service)
+        definition = service_with_messages(arguments.service)
         settings = settings_of(arguments.config, definition.name)
-        store = shared_store(arguments.store)
-        kafka = kafka_settings(arguments)
+        store = shared_store(arguments.store, "would lose all messages when the worker ends")
+        kafka = kafka_settings(arguments, definition.name)
         with listen(arguments.host, arguments.metrics_port) as listening:
             hosts = AllowedHosts((arguments.host, *arguments.allowed_hosts)) if is_loopback(arguments.host) else None
             prepare(kafka, START_SECONDS)
@@ -100,31 +103,17 @@ async def work(
             await worker.run(lambda: announce(url_of(listening)))
 
 
-def service_named(name: str) -> ServiceDefinition:
-    definition = SERVICES.get(name)
-    if definition is None:
-        raise BadSettings(f"there is no service {name!r}; there are {', '.join(SERVICES)}")
-    if name not in CONSUMERS:
-        raise BadSettings(f"the service {name} takes no messages of a topic; those that do: {', '.join(CONSUMERS)}")
-    return definition
+def service_with_messages(name: str) -> ServiceDefinition:
+    """Raises BadSettings."""
+    lacks = "the service {name} takes no messages of a topic; those that do: {others}"
+    return service_with(name, lambda definition: definition.takes_messages, lacks)
 
 
-def kafka_settings(arguments: argparse.Namespace) -> KafkaSettings:
+def kafka_settings(arguments: argparse.Namespace, service: str) -> KafkaSettings:
     return KafkaSettings(
         bootstrap=arguments.kafka,
         topic=arguments.topic,
-        group=arguments.group or f"sortkey-{arguments.service}",
+        group=arguments.group or f"sortkey-{service}",
         dead_letters=arguments.dead_letters or f"{arguments.topic}{DEAD_LETTERS_SUFFIX}",
         properties={} if arguments.kafka_config is None else read_properties(arguments.kafka_config),
     )
-
-
-def shared_store(url: str) -> str:
-    """Rejects a store in memory: no other process could read it, and its messages would be lost."""
-    try:
-        store = parse(url)
-    except ValueError as error:
-        raise BadSettings(str(error)) from error
-    if store.path is None and store.remote is None:
-        raise BadSettings(f"--store {url} would lose all messages when the worker ends; use a folder or a URL")
-    return url

@@ -23,6 +23,7 @@ from botocore.exceptions import (
     EndpointConnectionError,
     HTTPClientError,
     ReadTimeoutError,
+    SSLError,
 )
 from botocore.httpsession import ProxyConfiguration, get_cert_path
 from botocore.session import Session
@@ -32,6 +33,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.exceptions import ConnectTimeoutError as UrllibConnectTimeout
 from urllib3.exceptions import HTTPError, NewConnectionError, ProtocolError
 from urllib3.exceptions import ReadTimeoutError as UrllibReadTimeout
+from urllib3.exceptions import SSLError as UrllibSSLError
 
 from sortkey.client import errors, remote_formats, remote_reads
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
@@ -245,6 +247,8 @@ def _check(deadline: float) -> None:
 def _as_botocore_raises_it(request: Any, error: HTTPError) -> BotoCoreError:
     """The error as botocore's own connections raise it, so that it is retried as theirs are."""
     url = request.url
+    if isinstance(error, UrllibSSLError):
+        return SSLError(endpoint_url=url, error=error)
     if isinstance(error, NewConnectionError):
         return EndpointConnectionError(endpoint_url=url, error=error)
     if isinstance(error, UrllibConnectTimeout):

@@ -50,7 +50,7 @@ from graphql import (
 from graphql.execution.collect_fields import collect_sub_fields
 from strawberry.schema.schema_converter import GraphQLCoreConverter
 
-from sortkey.graphql.connection import EDGES, ITSELF, READS
+from sortkey.graphql.schema import EDGES, ITSELF, READS
 
 Write = Callable[[Any], Any]
 

@@ -22,7 +22,7 @@ from graphql import (
 from graphql.language import FragmentSpreadNode, InlineFragmentNode, VariableNode
 
 from sortkey.graphql.errors import refused
-from sortkey.graphql.limits import Limits
+from sortkey.graphql.settings import Limits
 
 COST_LIMIT: Final = "COST_LIMIT"
 FIELDS_A_ROW: Final = 5

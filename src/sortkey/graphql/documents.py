@@ -1,26 +1,36 @@
-"""Documents: parsed, checked and validated once, and kept by their text; those that were rejected, too."""
+"""Documents: measured, parsed and validated once, and kept by their text; those that were rejected, too.
+
+The text is measured before it is parsed, since the parser's own work is not bounded. The parsed document is measured
+before it is validated, since validation compares fields of one response name with each other, and walks fragments
+again and again: how deep and how wide it is, with all fragments where they are spread. Each fragment is measured once,
+however often it is spread, so the work is that of reading the document.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
 from graphql import (
     DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
     GraphQLError,
     GraphQLSchema,
     OperationDefinitionNode,
     OperationType,
+    SelectionSetNode,
     parse,
     validate,
 )
+from graphql.language import FragmentSpreadNode, InlineFragmentNode, SelectionNode
 
 from sortkey.graphql.compiled import condition_variables
 from sortkey.graphql.cost import Cost, Costs, PageSizes
-from sortkey.graphql.document_shape import check_shape
-from sortkey.graphql.document_text import check_text
 from sortkey.graphql.errors import (
     BAD_REQUEST,
     PARSE_FAILED,
@@ -29,16 +39,28 @@ from sortkey.graphql.errors import (
     error_answer,
     refused,
 )
-from sortkey.graphql.limits import Limits
 from sortkey.graphql.lru import Lru
 from sortkey.graphql.operation import MAX_ERRORS, Operation
+from sortkey.graphql.settings import Limits
 
+SIZE_LIMIT: Final = "SIZE_LIMIT"
+DEPTH_LIMIT: Final = "DEPTH_LIMIT"
+ALIAS_LIMIT: Final = "ALIAS_LIMIT"
 NOT_FOUND: Final = "PERSISTED_QUERY_NOT_FOUND"
 KEPT_DOCUMENTS: Final = 1_000
 KEPT_BYTES: Final = 1_000_000
 """Of text; a parsed document takes a hundred times as much."""
 KEPT_HASHES: Final = 10_000
 KEPT_HASHED_BYTES: Final = 8_000_000
+
+_TOKEN: Final = re.compile(
+    # Also half a string is one token: the search for its end is not made again.
+    r'"""(?:[^"\\]|\\"""|\\|"(?!""))*(?:""")?'
+    r'|"(?:[^"\\\n\r]|\\.)*"?'
+    r"|\#[^\n\r]*"
+    r"|\.\.\.|[A-Za-z0-9_.+-]+"
+    r"|[^\s,]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +145,110 @@ def _parsed(text: str) -> DocumentNode:
         return parse(text)
     except GraphQLError as error:
         raise Refused([error_answer(error, PARSE_FAILED)]) from None
+
+
+def check_text(text: str, limits: Limits) -> None:
+    """Raises Refused for a text that is too large or nested too deeply."""
+    if len(text.encode("utf-8", "surrogatepass")) > limits.document_bytes:
+        raise refused(SIZE_LIMIT, f"The document is too large: at most {limits.document_bytes:,} bytes; use variables.")
+    nesting = 0
+    for number, token in enumerate(_TOKEN.finditer(text), 1):
+        if number > limits.tokens:
+            raise refused(SIZE_LIMIT, f"The document is too large: at most {limits.tokens:,} tokens.")
+        sign = token[0]
+        if sign in "{[(":
+            nesting += 1
+            if nesting > limits.nesting:
+                raise refused(DEPTH_LIMIT, f"The document is nested too deeply: at most {limits.nesting} levels.")
+        elif sign in "}])":
+            nesting -= 1
+
+
+@dataclass(slots=True)
+class Shape:
+    """Of a selection with everything in it."""
+
+    depth: int = 0
+    fields: int = 0
+    names: Counter[str] = field(default_factory=Counter)
+    """How often the selection itself has each response name."""
+
+    def include(self, other: Shape) -> None:
+        """Another selection at the same level."""
+        self.depth = max(self.depth, other.depth)
+        self.fields += other.fields
+        self.names.update(other.names)
+
+
+def check_shape(document: DocumentNode, limits: Limits) -> None:
+    """Raises Refused."""
+    measured = _Measured(document, limits)
+    operations = sum(isinstance(each, OperationDefinitionNode) for each in document.definitions)
+    if operations > limits.operations:
+        raise refused(SIZE_LIMIT, f"The document has too many operations: at most {limits.operations}.")
+    total = 0
+    for definition in document.definitions:
+        if isinstance(definition, OperationDefinitionNode):
+            shape = measured.selection(definition.selection_set)
+        elif isinstance(definition, FragmentDefinitionNode):
+            # Also one that nobody spreads: validation reads it.
+            shape = measured.fragment(definition.name.value)
+        else:
+            continue
+        total += shape.fields
+        if shape.depth > limits.depth:
+            raise refused(DEPTH_LIMIT, f"The document is too deep: at most {limits.depth} fields within each other.")
+        if total > limits.fields:
+            raise refused(SIZE_LIMIT, f"The document has too many fields: at most {limits.fields:,}, with fragments.")
+    if measured.aliases > limits.aliases:
+        raise refused(ALIAS_LIMIT, f"The document has too many aliases: at most {limits.aliases}.")
+    if measured.repeats > limits.repeats:
+        raise refused(ALIAS_LIMIT, f"The document repeats fields too often: at most {limits.repeats} times.")
+
+
+class _Measured:
+    def __init__(self, document: DocumentNode, limits: Limits) -> None:
+        self._fragments = {
+            each.name.value: each for each in document.definitions if isinstance(each, FragmentDefinitionNode)
+        }
+        if len(self._fragments) > limits.fragments:
+            raise refused(SIZE_LIMIT, f"The document has too many fragments: at most {limits.fragments}.")
+        self._known: dict[str, Shape] = {}
+        self._open: set[str] = set()
+        self.aliases = 0
+        self.repeats = 0
+
+    def selection(self, selection_set: SelectionSetNode | None) -> Shape:
+        shape = Shape()
+        for selection in selection_set.selections if selection_set is not None else ():
+            self._add(selection, shape)
+        self.repeats += sum(count - 1 for count in shape.names.values())
+        return shape
+
+    def _add(self, selection: SelectionNode, shape: Shape) -> None:
+        match selection:
+            case FieldNode():
+                inner = self.selection(selection.selection_set)
+                shape.depth = max(shape.depth, 1 + inner.depth)
+                shape.fields += 1 + inner.fields
+                self.aliases += selection.alias is not None
+                shape.names[(selection.alias or selection.name).value] += 1
+            case InlineFragmentNode():
+                shape.include(self.selection(selection.selection_set))
+            case FragmentSpreadNode():
+                shape.include(self.fragment(selection.name.value))
+
+    def fragment(self, name: str) -> Shape:
+        known = self._known.get(name)
+        if known is not None:
+            return known
+        definition = self._fragments.get(name)
+        if definition is None:
+            # Validation words that error.
+            return Shape()
+        if name in self._open:
+            raise refused(VALIDATION_FAILED, f"The fragment {name!r} contains itself.")
+        self._open.add(name)
+        shape = self._known[name] = self.selection(definition.selection_set)
+        self._open.remove(name)
+        return shape

@@ -12,7 +12,8 @@ from botocore.exceptions import ClientError, HTTPClientError
 from botocore.exceptions import ConnectionError as NotConnected
 from graphql import GraphQLError
 
-import sortkey as sk
+from sortkey.model.errors import CursorError, DeadlineExceeded, KeyPartError
+from sortkey.services.interface import BadRequest, Conflict, NotFound
 
 PARSE_FAILED: Final = "GRAPHQL_PARSE_FAILED"
 VALIDATION_FAILED: Final = "GRAPHQL_VALIDATION_FAILED"
@@ -64,15 +65,15 @@ def error_answer(error: GraphQLError, code: str = BAD_REQUEST) -> ErrorAnswer:
 
 def _extensions(raised: Exception) -> dict[str, Any]:
     match raised:
-        case sk.services.BadRequest(details=()) | sk.CursorError() | sk.KeyPartError():
+        case BadRequest(details=()) | CursorError() | KeyPartError():
             return {"code": BAD_REQUEST}
-        case sk.services.BadRequest():
+        case BadRequest():
             return {"code": BAD_REQUEST, "details": list(raised.details)}
-        case sk.services.NotFound():
+        case NotFound():
             return {"code": NOT_FOUND}
-        case sk.services.Conflict():
+        case Conflict():
             return {"code": CONFLICT, "reason": raised.code}
-        case sk.DeadlineExceeded() | HTTPClientError() | NotConnected():
+        case DeadlineExceeded() | HTTPClientError() | NotConnected():
             return {"code": OVERLOADED}
         case ClientError() if raised.response["Error"]["Code"] in _OVERLOADED:
             return {"code": OVERLOADED}

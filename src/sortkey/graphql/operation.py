@@ -35,7 +35,7 @@ from strawberry.schema.schema_converter import GraphQLCoreConverter
 
 from sortkey.graphql.compiled import TYPENAME, NotCompiled, NotWritten, Write, compiled
 from sortkey.graphql.lru import Lru
-from sortkey.graphql.resolved_as import CALLS
+from sortkey.graphql.schema import CALLS
 
 MAX_ERRORS: Final = 10
 MAX_PLANS: Final = 8

@@ -3,17 +3,13 @@
 **A bounded set** is a field of an item that never has more than N members. Each change is one UpdateItem, and its
 condition decides:
 
-    ADD #pins :member        if  attribute_exists(#pk) AND NOT contains(#pins, :one) AND size(#pins) <= :most
+    ADD #pins :member        if  attribute_exists(#pk) AND NOT contains(#pins, :one) AND size(#pins) < :limit
     DELETE #pins :member     if  attribute_exists(#pk) AND contains(#pins, :one)
 
-and in both, attribute_type(#pins, :set), since other types have a size and elements, too, but cannot be changed so.
+and in both, that it is a set or absent.
+
 The answer has the set as the update left it; the error of a failed condition has the set as it was. So the outcome and
 the size are of one moment, and nothing is read for them.
-
-Other programs may store one value in several forms, such as a UUID in capital letters. The model's conditions are of
-what an item shows, and the store cannot tell that of the elements of such a set; a write would have to be conditional
-on the whole set as it was read, and of many writers at once, one would get through at a time. So a bounded set first
-asks the store for what is stored, and looks at the set that the store returns.
 
 **Bounded rows** are for collections that are too large for one item. Each change is one transaction of two writes, of
 the row and of the parent's count:
@@ -45,11 +41,10 @@ from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.calls.transaction import Action, Transaction, transact
 from sortkey.model.calls.updates import Update
 from sortkey.model.calls.writes import DeleteOrCheck
-from sortkey.model.changes.condition import EITHER, Condition, Results
-from sortkey.model.changes.conditions import above, at_least, attribute_of, below, contains, sized
-from sortkey.model.changes.operators import Discard, Operator, add, discard
-from sortkey.model.changes.placeholders import Placeholders, all_of
-from sortkey.model.changes.typed_field import FieldName, field_name
+from sortkey.model.changes.conditions import Condition, FieldCondition, FieldTest
+from sortkey.model.changes.operators import FieldChange
+from sortkey.model.changes.placeholders import Placeholders
+from sortkey.model.changes.typed_field import FieldName, field_name, field_of
 from sortkey.model.errors import (
     ConditionFailed,
     DeclarationError,
@@ -58,9 +53,9 @@ from sortkey.model.errors import (
     TransactionFailed,
     suggestion,
 )
-from sortkey.model.fields.codec import Codec, Field, Row
-from sortkey.model.fields.containers import is_set
+from sortkey.model.fields.codec import Row
 from sortkey.model.fields.converter import Value
+from sortkey.model.fields.type_converter import is_set
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
@@ -86,64 +81,28 @@ class Bounded:
     """The number of members, after the change if there was one."""
 
 
-class AsStored(Condition):
-    """A condition that the store tests on what is stored: a member in another form is another member. It is false for
-    what is no set of this type, so that the row comes back, and its error names it."""
+class _HasType(FieldTest):
+    """The field is absent, or a set. Other types have a size and elements, too, but cannot be changed so: the condition
+    fails, and the error names the row."""
 
-    def __init__(self, condition: Condition, tag: str) -> None:
-        self.condition = condition
-        self.tag = tag
+    def __init__(self, tag: str) -> None:
+        self._tag = tag
 
-    def __repr__(self) -> str:
-        return repr(self.condition)
+    def shown(self, name: str) -> str:
+        return f"attribute_type({name}, {self._tag})"
 
-    def render(self, schema: Schema[Any], field: str, placeholders: Placeholders) -> str:
-        name, tag = placeholders.name(attribute_of(schema, field)), placeholders.value({"S": self.tag})
-        return all_of([self.condition.render(schema, field, placeholders), f"attribute_type({name}, {tag})"])
+    def text(self, _fields: Any, _name: str, path: str, placeholders: Placeholders) -> str:
+        return f"attribute_type({path}, {placeholders.value({'S': self._tag})})"
 
-    def holds(self, schema: Schema[Any], field: str, shown: Value | None) -> bool:
-        return self.condition.holds(schema, field, shown)
-
-    def right_results(self, _base: Any) -> Results:
-        return EITHER
-
-
-class DiscardStored(Discard):
-    """Removes members in the form in which Sortkey stores them."""
-
-    def needs_value(self, _schema: Schema[Any], _field: str) -> bool:
-        return False
-
-
-def as_shown(codec: Codec, field: str, member: Any) -> tuple[Any, str]:
-    """A member as an item shows it, and the type of the stored set. A codec may read another value than it was given to
-    write. Raises EncodeError for what the set cannot have."""
-    stored = codec.encode_field(field, {member}) or {}
-    (shown,) = codec.by_name[field].decode(stored)
-    (tag,) = stored
-    return shown, tag
-
-
-def forms_of(field: Field, stored: Value | None, member: Any) -> int:
-    """In how many forms a stored set has a member."""
-    if stored is None:
-        return 0
-    ((tag, elements),) = stored.items()
-    return sum(field.decode({tag: [each]}) == {member} for each in elements)
+    def holds(self, _fields: Any, _name: str, _shown: Value | None) -> bool:
+        return True
 
 
 class _Result(NamedTuple):
-    """Whether the stored set was changed, the members that the item shows afterwards, and the stored set if it was."""
+    """Whether the set was changed, and its members afterwards."""
 
     is_changed: bool
     members: AbstractSet[Any]
-    stored: Value | None
-
-    def has_other_form(self, field: Field, member: Any) -> bool:
-        """Whether the set has a member that was added also in another form."""
-        stored = self.stored or {}
-        # Most sets have each member in one form.
-        return sum(map(len, stored.values())) > len(self.members) and forms_of(field, stored, member) > 1
 
 
 class BoundedSet(Generic[ItemT]):
@@ -154,7 +113,8 @@ class BoundedSet(Generic[ItemT]):
         self.field = field
         self.limit = limit
         self._codec = schema_of(cls).codec
-        self._field = self._codec.by_name[field]
+        self._set = field_of(cls, field)
+        self._is_set = FieldCondition(self._set.name, _HasType(self._codec.by_name[field].tag))
         self._metered = f"bounded {cls.__name__}.{field}"
 
     def __repr__(self) -> str:
@@ -182,34 +142,34 @@ class BoundedSet(Generic[ItemT]):
         return run_in(db, partial(self._remove, path=path, member=member))
 
     def _add(self, context: Context, *, path: AccessPath[ItemT], member: Any) -> Steps[Bounded]:
-        allowed = ~contains(member) & sized(at_most=self.limit - 1)
-        shown, tag = as_shown(self._codec, self.field, member)
-        result = yield from self._change(context, path, add({member}), AsStored(allowed, tag))
-        if result.is_changed and result.has_other_form(self._field, shown):
-            # The item showed the member before. It still does, and shows no more than before.
-            return Bounded("present", len(result.members))
-        if not result.is_changed and shown not in result.members and len(result.members) < self.limit:
-            # The store has counted several forms of one member.
-            result = yield from self._change(context, path, add({member}), allowed)
+        members = self._set
+        allowed = ~members.contains(member) & (members.size < self.limit) & self._is_set
+        shown = self._shown(member)
+        result = yield from self._change(context, path, members.add({member}), allowed)
         if result.is_changed:
             return Bounded("added", len(result.members))
         return Bounded("present" if shown in result.members else "full", len(result.members))
 
     def _remove(self, context: Context, *, path: AccessPath[ItemT], member: Any) -> Steps[Bounded]:
-        shown, tag = as_shown(self._codec, self.field, member)
-        result = yield from self._change(context, path, DiscardStored({member}), AsStored(contains(member), tag))
-        if shown in result.members:
-            # It is stored in another form, too, or in another form only.
-            result = yield from self._change(context, path, discard({member}), contains(member))
+        members = self._set
+        result = yield from self._change(
+            context, path, members.delete({member}), members.contains(member) & self._is_set
+        )
         return Bounded("removed" if result.is_changed else "absent", len(result.members))
 
+    def _shown(self, member: Any) -> Any:
+        """A member as an item shows it: a codec may read another value than it was given to write. Raises EncodeError
+        for what the set cannot have."""
+        (shown,) = self._codec.by_name[self.field].decode(self._codec.encode_field(self.field, {member}) or {})
+        return shown
+
     def _change(
-        self, context: Context, path: AccessPath[ItemT], change: Operator, condition: Condition
+        self, context: Context, path: AccessPath[ItemT], change: FieldChange, condition: Condition
     ) -> Steps[_Result]:
         require_path(path)
         if not issubclass(path.schema.owner, self.cls):
             raise TypeError(f"{self!r} is in the items of {self.cls.__name__}, not in {path!r}")
-        write = Update(context.adapt(path), {self.field: change}, {self.field: condition})
+        write = Update(context.adapt(path), change, condition)
         write.metered = self._metered
         try:
             _, answer = yield from carry_out(context, write, returning="ALL_NEW")
@@ -219,10 +179,10 @@ class BoundedSet(Generic[ItemT]):
             if not isinstance(error.item, self.cls):
                 # The key is that of an item of another class.
                 raise
-            return _Result(False, getattr(error.item, self.field), None)
+            return _Result(False, getattr(error.item, self.field))
         row: Row = answer["Attributes"]
         item = decode_written(write.schema, row, path, "was updated")
-        return _Result(True, getattr(item, self.field), row.get(self._field.attribute))
+        return _Result(True, getattr(item, self.field))
 
 
 def bounded(cls: type[ItemT], field: FieldName, *, limit: int) -> BoundedSet[ItemT]:
@@ -327,8 +287,8 @@ class BoundedRows(Generic[ParentT, ChildT]):
         def made() -> Transaction:
             transaction = Transaction()
             transaction.put(item, if_absent=True)
-            allowed = at_least(0) & below(self.limit)
-            transaction.update(parent, {self.count: add(1)}, where={self.count: allowed})
+            count = field_of(self.parent, self.count)
+            transaction.update(parent, [count.add(1)], where=(count >= 0) & (count < self.limit))
             return transaction
 
         def rejected(exists: bool, size: int) -> Outcome | None:
@@ -346,7 +306,8 @@ class BoundedRows(Generic[ParentT, ChildT]):
         def made() -> Transaction:
             transaction = Transaction()
             transaction.actions.append(Action(_DeletePresent(path)))
-            transaction.update(parent, {self.count: add(-1)}, where={self.count: above(0)})
+            count = field_of(self.parent, self.count)
+            transaction.update(parent, [count.add(-1)], where=count > 0)
             return transaction
 
         def rejected(exists: bool, _size: int) -> Outcome | None:

@@ -22,7 +22,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar, get_args, get_origi
 
 from sortkey.client.stores import EMBEDDED
 from sortkey.model.calls.item_decoder import Undecodable
-from sortkey.model.changes.combination import Where, requires_nothing
+from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.fields.codec import Codec, codec_of

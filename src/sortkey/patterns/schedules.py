@@ -18,7 +18,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from sortkey.model.changes.combination import Where, requires_nothing
+from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, DecodeError, NoAccessPath, suggestion
 from sortkey.model.items.access_path import AccessPath

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from sortkey.client.stores import EMBEDDED
 from sortkey.model.calls.change import Change
-from sortkey.model.changes.operators import add
+from sortkey.model.changes.typed_field import F
 from sortkey.model.errors import ConditionFailed, ItemMissing
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item
@@ -94,7 +94,7 @@ class TimerBook:
     async def _set_each(self, pending: Iterator[Occurrence], done: list[Timer]) -> None:
         for each in pending:
             path = timer_path(self.schedule.name, self.schedule.shards, each, self.now)
-            done.append(await self.session.upsert(path, {"group": each.group, "version": add(1)}))
+            done.append(await self.session.upsert(path, [{"group": each.group}, F(Timer.version).add(1)]))
 
     async def due(self, shard: int, since: date, now: datetime, limit: int | None = None) -> AsyncIterator[Timer]:
         """The timers of a shard that are due, from the partition of `since` on, those of each day by their time; or

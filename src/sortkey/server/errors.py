@@ -90,10 +90,8 @@ def overloaded(message: str, code: str = OVERLOADED, logged: bool = False) -> Er
     return ErrorAnswer(503, code, message, headers=(("retry-after", str(RETRY_SECONDS)),), logged=logged)
 
 
-def body_error(error: msgspec.DecodeError | UnicodeDecodeError | RecursionError) -> ErrorAnswer:
+def body_error(error: msgspec.DecodeError | UnicodeDecodeError) -> ErrorAnswer:
     """For a body that is not JSON, or does not fit the route's type."""
-    if isinstance(error, RecursionError):
-        return ErrorAnswer(400, MALFORMED, "The body is nested too deeply.")
     if isinstance(error, UnicodeDecodeError):
         return ErrorAnswer(400, MALFORMED, f"The body is not UTF-8: {error.reason}.")
     if not isinstance(error, msgspec.ValidationError):

@@ -1,4 +1,4 @@
-"""One request and its answer, while the server works on them.
+"""One request, who sent it, and its answer, while the server works on them.
 
 A request is complete before it begins, and an answer is complete before it is sent. So an error in the middle leaves no
 half-sent answer.
@@ -7,21 +7,32 @@ half-sent answer.
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any, Final, cast
 
+import litestar
+from litestar.di import Provide
 from litestar.types import HTTPReceiveMessage, HTTPScope, Message, Scope
 
 from sortkey.http.request_parser import Request
 from sortkey.limits import MIB
 from sortkey.server.errors import ApiError, ErrorAnswer, api_error, body_error
+from sortkey.server.tokens import Right, Tokens
 
 BODY_BYTES: Final = 8 * MIB
+NESTING: Final = 256
+"""Levels of lists and objects that a body may have. The decoders of Python 3.11 go 1,000 deep, those of newer versions
+10,000, where a handler cannot follow."""
 
 JSON_TYPE: Final = (b"content-type", b"application/json")
 _ACCEPTED: Final = frozenset({b"application/json", b"application/x-www-form-urlencoded"})
 """The second is what `curl -d '{…}'` sends by default."""
 _KEY: Final = "sortkey.exchange"
 """The key of the exchange in an ASGI scope."""
+CALLER: Final = "caller"
+"""The argument of a handler that asks who sent the request."""
+_STEPS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 
 Header = tuple[bytes, bytes]
@@ -84,6 +95,17 @@ class Exchange:
             raise api_error(413, f"The body is too large; the limit is {self.body_limit:,} bytes.")
         return self.sent
 
+    def is_deep(self) -> bool:
+        """Whether the body has more than `NESTING` levels, which explains an error of the decoder or of a handler."""
+        if self.sent.count(b"[") + self.sent.count(b"{") <= NESTING:
+            return False
+        depth = 0
+        for token in _TOKEN.finditer(self.sent):
+            depth += _STEPS.get(token[0][0], 0)
+            if depth > NESTING:
+                return True
+        return False
+
     def answer(self, status: int, body: bytes, headers: list[Header]) -> None:
         """Set the whole answer. `headers` are without the body's length and the request's id."""
         self.status = status
@@ -142,6 +164,33 @@ class Exchange:
 def exchange_of(scope: Scope) -> Exchange:
     found: Exchange = cast(dict[str, Any], scope)[_KEY]
     return found
+
+
+class ExchangeCaller:
+    """Who sent a request, for handlers that ask: `sk.services.Caller`."""
+
+    __slots__ = ("_exchange", "_service", "_tokens")
+
+    def __init__(self, exchange: Exchange, tokens: Tokens, service: str) -> None:
+        self._exchange = exchange
+        self._tokens = tokens
+        self._service = service
+
+    @property
+    def address(self) -> str:
+        return self._exchange.client
+
+    def require(self, right: Right) -> None:
+        self._tokens.check(self._exchange.headers, f"{self._service}:{right}")
+
+
+def caller_dependency(tokens: Tokens, service: str) -> Provide:
+    """The caller, on Litestar's general path."""
+
+    def caller(request: litestar.Request[Any, Any, Any]) -> ExchangeCaller:
+        return ExchangeCaller(exchange_of(request.scope), tokens, service)
+
+    return Provide(caller, sync_to_thread=False)
 
 
 def _check_type(content_type: bytes) -> None:

@@ -11,24 +11,27 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 import msgspec
 from litestar.exceptions import ImproperlyConfiguredException
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import QueryParameter
 from litestar.routes import BaseRoute, HTTPRoute
 from litestar.typing import FieldDefinition
 
 from sortkey.http.metrics import RequestMetrics
-from sortkey.server.caller import CALLER, ExchangeCaller
 from sortkey.server.errors import ApiError, body_error
-from sortkey.server.exchange import Exchange
+from sortkey.server.exchange import CALLER, Exchange, ExchangeCaller
 from sortkey.server.metrics import Metrics
-from sortkey.server.query_parameters import QueryParameters
-from sortkey.server.scopes import SERVICE, scope_of
-from sortkey.server.tokens import Tokens
+from sortkey.server.tokens import SERVICE, Tokens, scope_of
 
 FAST: Final = "fast"
 _BODY: Final = "data"
+MAX_DIGITS: Final = 9
+
+Take = Callable[[str], Any]
+"""The value of a text; None if the general path must look at it."""
 
 
 class FastRoute:
@@ -80,7 +83,7 @@ class FastRoute:
             return self._encode(await self._handle(**arguments))
         try:
             data = self._decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ApiError(body_error(error)) from None
         return self._encode(await self._handle(**arguments, data=data))
 
@@ -126,3 +129,48 @@ def _query(
             "str, and query parameters of type str or int with a default"
         )
     return QueryParameters(others) if others else None
+
+
+class QueryParameters:
+    """Texts and numbers, each at most once. Takes the usual query strings; Litestar takes the others, and words any
+    error."""
+
+    def __init__(self, parameters: Mapping[str, FieldDefinition]) -> None:
+        self._takes: dict[str, tuple[str, Take]] = {}
+        for argument, parameter in parameters.items():
+            declared = parameter.kwarg_definition
+            name = declared.name if isinstance(declared, QueryParameter) else None
+            self._takes[name or argument] = (argument, _TAKES[parameter.annotation])
+
+    @staticmethod
+    def are(parameters: Mapping[str, FieldDefinition]) -> bool:
+        """Whether these are parameters that a fast route can take: declared, of a known type, with a default."""
+        return all(
+            isinstance(each.kwarg_definition, QueryParameter) and each.annotation in _TAKES and not each.is_required
+            for each in parameters.values()
+        )
+
+    def decode(self, query: bytes) -> dict[str, Any] | None:
+        """The arguments; None if the general path must look at them."""
+        found: dict[str, Any] = {}
+        for name, text in parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True):
+            taken = self._takes.get(name)
+            if taken is None:
+                continue
+            argument, take = taken
+            value = take(text)
+            if value is None or argument in found:
+                return None
+            found[argument] = value
+        return found
+
+
+def _text(text: str) -> str | None:
+    return text or None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None
+
+
+_TAKES: Final[Mapping[Any, Take]] = {str: _text, str | None: _text, int: _number, int | None: _number}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -23,14 +24,18 @@ from sortkey.model.sessions.connect import async_connect
 from sortkey.server.access_log import AccessLog
 from sortkey.server.app import app_of
 from sortkey.server.app_server import AppServer
-from sortkey.server.demo_visitors import demo_visitors
 from sortkey.server.metrics import Metrics, path_samples
 from sortkey.server.tokens import Tokens
-from sortkey.services.interface import BadSettings, Maintained, Progress, Service, ServiceDefinition
+from sortkey.services.interface import BadSettings, Demonstrated, Maintained, Progress, Service, ServiceDefinition
 from sortkey.storage import StorageError
 from sortkey.wire.authentication import Authentication
 from sortkey.wire.metrics import NoOtherWorkers
 from sortkey.wire.server import Server
+
+PAUSE_SECONDS: Final = 5.0
+"""Of a demonstration's visitors, after an error of the store."""
+
+_logger = logging.getLogger(__name__)
 
 
 class CannotStart(Exception):
@@ -106,7 +111,7 @@ class _Lifecycle:
             services = [definition.make(session, settings) for definition, settings in self._plan.services]
             for service in services:
                 await service.start()
-                if demo is not None:
+                if demo is not None and isinstance(service, Demonstrated):
                     await service.load_demo(demo(service.name))
         except (BadSettings, StorageError, ModelError, ClientError, BotoCoreError) as error:
             raise _cannot_start(error) from error
@@ -175,3 +180,26 @@ def _database(session: AsyncSession) -> Database:
 
 def _cannot_start(error: Exception) -> CannotStart:
     return CannotStart(" ".join(str(error).split()))
+
+
+@asynccontextmanager
+async def demo_visitors(services: Sequence[Service]) -> AsyncIterator[None]:
+    """Lets the visitors of the demonstrations in, and sends them away at the end."""
+    visits = [asyncio.create_task(_visit(each, each.name)) for each in services if isinstance(each, Demonstrated)]
+    try:
+        yield
+    finally:
+        for visit in visits:
+            visit.cancel()
+        await asyncio.gather(*visits, return_exceptions=True)
+
+
+async def _visit(service: Demonstrated, name: str) -> None:
+    while True:
+        try:
+            await service.run_demo()
+        except (ClientError, BotoCoreError, ModelError) as error:
+            _logger.warning("the demonstration of %s pauses: %s", name, error)
+            await asyncio.sleep(PAUSE_SECONDS)
+        else:
+            return

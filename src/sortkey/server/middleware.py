@@ -13,13 +13,12 @@ import secrets
 from time import perf_counter, time
 from typing import Any, Final
 
-import msgspec
 from litestar.types import ASGIApp
 
 from sortkey.http.metrics import OK, RequestMetrics
 from sortkey.server.access_log import AccessLog, Entry, NoLog, TimeText
-from sortkey.server.errors import ApiError, body_error, error_answer, overloaded
-from sortkey.server.exchange import BODY_BYTES, JSON_TYPE, Exchange
+from sortkey.server.errors import MALFORMED, ApiError, ErrorAnswer, error_answer, overloaded
+from sortkey.server.exchange import BODY_BYTES, JSON_TYPE, NESTING, Exchange
 from sortkey.server.fast_routes import FastRoute, FastRoutes
 from sortkey.server.metrics import NO_ROUTE, Metrics
 from sortkey.server.tokens import Tokens
@@ -28,6 +27,7 @@ HEALTH: Final = "/health"
 """Open to requests for any host: it shows nothing, and probes often send no `Host`."""
 IN_FLIGHT: Final = 1000
 """Requests that may be under way at once; more would only make all answers later."""
+NESTED_BODY: Final = ErrorAnswer(400, MALFORMED, f"The body is nested too deeply: at most {NESTING} levels.")
 
 _REQUEST_ID: Final = re.compile(rb"[\x21\x23-\x5b\x5d-\x7e]{1,128}")
 """Visible ASCII without quotation marks and backslashes, so that it needs no escaping in a log."""
@@ -83,6 +83,8 @@ class Middleware:
                 await self._answer_by_litestar(exchange)
         except Exception as error:
             answer = error_answer(error, exchange.id)
+            if (answer.code == MALFORMED or isinstance(error, RecursionError)) and exchange.is_deep():
+                answer = NESTED_BODY
             if answer.logged:
                 _logger.exception("request %s (%s %s) failed", exchange.id, exchange.method, exchange.path)
             exchange.answer_error(answer)
@@ -104,9 +106,6 @@ class Middleware:
         scope = exchange.scope()
         try:
             await self._app(scope, exchange.receive, exchange.send)
-        except RecursionError:
-            _check_nesting(exchange.sent)
-            raise
         finally:
             exchange.template = scope.get("path_template", "")
 
@@ -128,14 +127,6 @@ class Middleware:
             exchange.code,
             exchange.token,
         )
-
-
-def _check_nesting(body: bytes) -> None:
-    """Raises ApiError if the body is nested too deeply, which Litestar's decoder reports as the server's own error."""
-    try:
-        msgspec.json.decode(body)
-    except RecursionError as error:
-        raise ApiError(body_error(error)) from None
 
 
 def _route_name(exchange: Exchange) -> str:

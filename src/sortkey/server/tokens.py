@@ -1,4 +1,4 @@
-"""The tokens file that `--tokens` names: which clients may do what.
+"""Which clients may do what: the tokens file that `--tokens` names, and the scope that a route needs.
 
     [search]
     sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -17,7 +17,7 @@ import secrets
 import tomllib
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
@@ -30,6 +30,13 @@ _PREFIX: Final = b"bearer "
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 RIGHTS: Final = ("read", "write")
+
+SERVICE: Final = "service"
+"""The route option that holds the service's name; the app sets it for all routes of a service."""
+SCOPE: Final = "scope"
+OPEN: Final = "open"
+"""The scope of routes that need no token: pages and scripts, which a browser requests without one."""
+_READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class BadTokens(Exception):
@@ -147,3 +154,9 @@ def _holder(path: Path, name: str, entry: Entry, services: Collection[str]) -> H
     except BadTokens as error:
         raise BadTokens(f"{path}: {name!r}: {error}") from None
     return Holder(name, bytes.fromhex(entry.sha256), frozenset(entry.scopes))
+
+
+def scope_of(options: Mapping[str, Any], method: str) -> str | None:
+    """Such as `boosts:read`; None if no token is needed."""
+    right = options.get(SCOPE) or ("read" if method in _READING else "write")
+    return None if right == OPEN else f"{options[SERVICE]}:{right}"

@@ -5,10 +5,12 @@ A service is a class with the members of `Service`; its `ServiceDefinition` make
 
 from __future__ import annotations
 
+import argparse
+import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.timers.timers import Timers
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 """A function that shows progress; it is called with the number of things done and the total."""
+
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 class BadSettings(Exception):
@@ -69,7 +73,7 @@ class Caller(Protocol):
 
 class Service(Protocol):
     """A service on one session. The caller opens the session and closes it. One that takes the messages of
-    `sortkey worker` is a `Consumer`, too; see also `Maintained` and `Measured`."""
+    `sortkey worker` is a `Consumer`, too; see also `Demonstrated`, `Maintained` and `Measured`."""
 
     @property
     def name(self) -> str:
@@ -102,6 +106,11 @@ class Service(Protocol):
     async def start(self) -> None:
         """Create missing tables. Called before anything else."""
         ...
+
+
+@runtime_checkable
+class Demonstrated(Protocol):
+    """A service with data of its own to show what it does, for `--demo`."""
 
     async def load_demo(self, progress: Progress) -> None:
         """Load the demonstration data unless it is loaded already."""
@@ -138,11 +147,81 @@ class Measured(Protocol):
     async def samples(self) -> Samples: ...
 
 
+class JobRejected(Exception):
+    """The job cannot run with these arguments or inputs, and has written nothing. The command ends with status 2."""
+
+
+class JobFailed(Exception):
+    """The job has begun and could not be completed. The message says whether the same command continues. The command
+    ends with status 1."""
+
+
+class JobProgress(Protocol):
+    """How far a job is, on standard error: a bar on a terminal, lines elsewhere."""
+
+    def note(self, message: str) -> None:
+        """A line of its own."""
+        ...
+
+    def part(self, name: str, unit: str = "") -> Progress:
+        """A part of the job, such as "checking prices.csv", and what is counted in it, such as "rows". It is shown when
+        the function is first called, in place of the part before. A total of 0 is one that is not known: a bar shows
+        that the job works, and there is no line."""
+        ...
+
+
+@dataclass(frozen=True)
+class JobRun:
+    """One run of a job."""
+
+    arguments: argparse.Namespace
+    """What the job's own arguments are, by their names."""
+    settings: Mapping[str, Any]
+    """The service's table of the configuration file."""
+    store: str
+    """The URL of the store. Processes of other folders can open it, too."""
+    connect: Callable[[], AbstractAsyncContextManager[AsyncSession]]
+    """Opens the store, with the service's tables."""
+    progress: AbstractContextManager[JobProgress]
+    """Entered while the job works. What the job prints on standard output comes after it."""
+
+
+class Job(Protocol):
+    """Work of a service that a command runs: `sortkey batch SERVICE` or `sortkey load SERVICE FILE…`.
+
+    A job imports large packages only when it runs. It raises JobRejected and JobFailed, each with one line; the command
+    words errors of the store.
+    """
+
+    @property
+    def summary(self) -> str:
+        """What the job does, for `--help`."""
+        ...
+
+    @property
+    def when_interrupted(self) -> str:
+        """What a person reads who has stopped it: what was written, and how to continue."""
+        ...
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """The job's own arguments. `--store` and `--config` are there already."""
+        ...
+
+    async def run(self, run: JobRun) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceDefinition:
-    """A service before a store is open: what the command line lists, and how to make it."""
+    """A service before a store is open: what the command line lists, and how to make it.
+
+    A package registers it in its pyproject.toml, under the name that it has:
+
+        [project.entry-points."sortkey.services"]
+        notes = "my_notes.service:NOTES"
+    """
 
     name: str
+    """Letters, digits, `_` and `-`."""
     summary: str
     tables: Callable[[Mapping[str, Any]], Sequence[type[Item] | Table]]
     """The tables that a service with these settings uses; the session is opened with them."""
@@ -152,3 +231,11 @@ class ServiceDefinition:
     """Whether the service is a `Consumer`."""
     has_feeds: bool = False
     """Whether the service has change feeds or timers."""
+    batch: Job | None = None
+    """What `sortkey batch` runs."""
+    load: Job | None = None
+    """What `sortkey load` runs."""
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"{self.name!r} is not a service's name: use letters, digits, '_' and '-'")

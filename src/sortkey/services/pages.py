@@ -15,7 +15,19 @@ import msgspec
 from litestar.di import NamedDependency, Provide
 from litestar.params import QueryParameter
 
-import sortkey as sk
+from sortkey.model.calls.queries import Page
+from sortkey.services.interface import BadRequest
+
+__all__ = [
+    "PAGE",
+    "AskedPage",
+    "PageAnswer",
+    "PageArguments",
+    "PageInfo",
+    "page_answer",
+    "page_arguments",
+    "sized_page",
+]
 
 DEFAULT_ITEMS: Final = 50
 MAX_ITEMS: Final = 1000
@@ -45,7 +57,7 @@ class PageAnswer(msgspec.Struct, Generic[A], frozen=True, rename="camel"):
     page_info: PageInfo
 
 
-def page_answer(page: sk.Page[T], shown: Callable[[T], A]) -> PageAnswer[A]:
+def page_answer(page: Page[T], shown: Callable[[T], A]) -> PageAnswer[A]:
     """A page of the store as the answer; `shown` is what the answer has of an item."""
     info = PageInfo(page.has_next, page.has_previous, page.start_cursor, page.end_cursor)
     return PageAnswer([shown(item) for item in page], info)
@@ -72,10 +84,10 @@ def sized_page(
 ) -> PageArguments:
     """The same for lists with a default and a largest size of their own."""
     if (first is not None or after is not None) and (last is not None or before is not None):
-        raise sk.services.BadRequest("use first and after, or last and before, not both")
+        raise BadRequest("use first and after, or last and before, not both")
     for name, size in (("first", first), ("last", last)):
         if size is not None and not 1 <= size <= most:
-            raise sk.services.BadRequest(f"{name}: must be from 1 to {most:,}, not {size}")
+            raise BadRequest(f"{name}: must be from 1 to {most:,}, not {size}")
     if before is not None and last is None:
         last = default
     if last is None and first is None:

@@ -15,8 +15,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final, NamedTuple
 
-from sortkey_services.boosts.event import ACTIVE, EVERYWHERE, CampaignEvent
-from sortkey_services.boosts.schedule import DAYS, Day, Slot
+from sortkey_services.boosts.event import ACTIVE, DAYS, EVERYWHERE, CampaignEvent, Day, Slot
 
 SEED: Final = 740_321
 BEGINNING: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)
@@ -93,22 +92,20 @@ def _random_event(draw: Random, region: Region, partner: int, number: int) -> Ca
         delivered = delivery_areas(region, partner)
         areas = delivered[: draw.randint(1, min(3, len(delivered)))]
     campaign = f"{region.tenant}-{partner}-{number + 1}"
-    return CampaignEvent(
-        event_id=f"demo-{campaign}",
-        campaign_id=campaign,
-        partner_id=str(partner),
-        areas=areas,
-        score=round(1.05 + draw.betavariate(2, 5) * 2.4, 2),
-        days_of_week=habit.days,
-        time_slots=habit.slots,
-        status=ACTIVE,
-        updated_at=BEGINNING + timedelta(minutes=draw.randrange(200_000)),
-        tenant=region.tenant,
-    )
+    score = round(1.05 + draw.betavariate(2, 5) * 2.4, 2)
+    updated = BEGINNING + timedelta(minutes=draw.randrange(200_000))
+    return _event(region.tenant, str(partner), campaign, areas, score, habit.days, *habit.slots, updated=updated)
 
 
-def _example(
-    tenant: str, partner: str, campaign: str, areas: tuple[str, ...], score: float, days: frozenset[Day], *slots: Slot
+def _event(
+    tenant: str,
+    partner: str,
+    campaign: str,
+    areas: tuple[str, ...],
+    score: float,
+    days: frozenset[Day],
+    *slots: Slot,
+    updated: datetime = BEGINNING,
 ) -> CampaignEvent:
     return CampaignEvent(
         event_id=f"demo-{campaign}",
@@ -119,19 +116,19 @@ def _example(
         days_of_week=days,
         time_slots=frozenset(slots),
         status=ACTIVE,
-        updated_at=BEGINNING,
+        updated_at=updated,
         tenant=tenant,
     )
 
 
 EXAMPLE_EVENTS: Final = (
-    _example("de", "10740321", "summer-in-the-city", (EVERYWHERE,), 1.8, _ALL_WEEK, "all-day"),
-    _example("de", "10740321", "lunch-in-mitte", ("BER-01", "BER-02"), 1.4, _WORKDAYS, "lunch"),
-    _example("de", "10740322", "late-bites", (EVERYWHERE,), 2.25, _WEEKEND, "late-night"),
-    _example("de", "10740323", "kreuzberg-lunch", ("BER-02",), 1.6, _WORKDAYS, "lunch"),
-    _example("de", "10740324", "every-day", (EVERYWHERE,), 1.2, _ALL_WEEK, "all-day"),
-    _example("de", "10740324", "power-lunch", (EVERYWHERE,), 1.9, _WORKDAYS, "lunch"),
-    _example("de", "10740325", "sunday-brunch", ("BER-01",), 2.5, frozenset({"Sunday"}), "breakfast"),
+    _event("de", "10740321", "summer-in-the-city", (EVERYWHERE,), 1.8, _ALL_WEEK, "all-day"),
+    _event("de", "10740321", "lunch-in-mitte", ("BER-01", "BER-02"), 1.4, _WORKDAYS, "lunch"),
+    _event("de", "10740322", "late-bites", (EVERYWHERE,), 2.25, _WEEKEND, "late-night"),
+    _event("de", "10740323", "kreuzberg-lunch", ("BER-02",), 1.6, _WORKDAYS, "lunch"),
+    _event("de", "10740324", "every-day", (EVERYWHERE,), 1.2, _ALL_WEEK, "all-day"),
+    _event("de", "10740324", "power-lunch", (EVERYWHERE,), 1.9, _WORKDAYS, "lunch"),
+    _event("de", "10740325", "sunday-brunch", ("BER-01",), 2.5, frozenset({"Sunday"}), "breakfast"),
 )
 EXAMPLE_AREAS: Final = ("BER-01", "BER-02", "BER-03")
 """The delivery areas of their partners."""

@@ -1,17 +1,22 @@
-"""A campaign event, as HTTP and feeds deliver it, and its validation."""
+"""A campaign event, as HTTP and feeds deliver it, and its validation; the days and slots in which a campaign runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Final, Literal
+from itertools import product
+from typing import Annotated, Final, Literal, NamedTuple, get_args
 
 import msgspec
 from msgspec import Meta
 
 import sortkey as sk
-from sortkey_services.boosts.schedule import Day, Slot
 
+Day = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+Slot = Literal["breakfast", "lunch", "dinner", "late-night", "all-day"]
+
+DAYS: Final[tuple[Day, ...]] = get_args(Day)
+SLOTS: Final[tuple[Slot, ...]] = get_args(Slot)
 EVERYWHERE: Final = "*"
 """The area that means the whole market."""
 ACTIVE: Final = "ACTIVE"
@@ -25,6 +30,21 @@ MAX_EVENTS: Final = 10_000
 MIN_SCORE: Final = 1e-130
 MAX_SCORE: Final = 1_000_000
 """DynamoDB stores no positive number below the first."""
+
+
+class DaySlot(NamedTuple):
+    """A slot on a day of the week."""
+
+    day: Day
+    slot: Slot
+
+
+_BITS: Final = {DaySlot(day, slot): 1 << bit for bit, (day, slot) in enumerate(product(DAYS, SLOTS))}
+
+
+def day_slot_bits(day_slots: Iterable[tuple[Day, Slot]]) -> int:
+    """One bit for each day slot: two sets of day slots overlap if their numbers have a bit in common."""
+    return sum(_BITS[DaySlot(day, slot)] for day, slot in day_slots)
 
 
 class CampaignEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -19,8 +19,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 import sortkey as sk
-from sortkey_services.boosts.event import ACTIVE, ENDED, EVERYWHERE, CampaignEvent
-from sortkey_services.boosts.schedule import Day, Slot, day_slot_bits
+from sortkey_services.boosts.event import ACTIVE, ENDED, EVERYWHERE, CampaignEvent, Day, Slot, day_slot_bits
 
 RETENTION_SECONDS: Final = 30 * 24 * 3600
 """How long an ended campaign is kept."""

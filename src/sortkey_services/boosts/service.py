@@ -15,9 +15,7 @@ from msgspec import Meta
 import sortkey as sk
 from sortkey.clock import Clock, SystemClock
 from sortkey_services.boosts import demo
-from sortkey_services.boosts.designs.design import Boost, CampaignInArea, Design, EventResult, LookupQuery
-from sortkey_services.boosts.designs.v1 import V1
-from sortkey_services.boosts.designs.v2 import V2, Manifest
+from sortkey_services.boosts.design import Boost, CampaignInArea, Design, EventResult, LookupQuery
 from sortkey_services.boosts.event import (
     MAX_ID_BYTES,
     CampaignEvent,
@@ -28,6 +26,8 @@ from sortkey_services.boosts.event import (
     read_message,
 )
 from sortkey_services.boosts.tenants import DesignName, Market, Settings, markets_of
+from sortkey_services.boosts.v1 import V1
+from sortkey_services.boosts.v2 import V2, Manifest
 
 MAX_PARTNERS: Final = 1000
 

@@ -31,7 +31,7 @@ from sortkey_services.favourites.model import COUNTS, FAVOURITES, Favourite, Fav
 ALL_TIME: Final = "ALL_TIME"
 MAX_ID_BYTES: Final = 256
 MAX_TOP: Final = 1000
-DEMO_BATCH: Final = 500
+DEMO_ROWS_AT_ONCE: Final = 500
 DEMO_SECONDS: Final = 0.5
 """Between two visits."""
 _CALENDAR: Final = re.compile(r"(?a)\d{4}(-\d\d(-\d\d)?)?")
@@ -113,10 +113,10 @@ class FavouritesService:
         if await self.since(last.user, last.restaurant) is not None:
             return
         favourites = demo.favourites()
-        for done in range(0, len(favourites), DEMO_BATCH):
+        for done in range(0, len(favourites), DEMO_ROWS_AT_ONCE):
             # In order: if the last one is stored, all are.
-            await self._session.batch(put=favourites[done : done + DEMO_BATCH])
-            progress(min(done + DEMO_BATCH, len(favourites)), len(favourites))
+            await self._session.batch(put=favourites[done : done + DEMO_ROWS_AT_ONCE])
+            progress(min(done + DEMO_ROWS_AT_ONCE, len(favourites)), len(favourites))
 
     async def run_demo(self) -> None:
         """Visitors mark and unmark restaurants, until it is cancelled."""
@@ -197,12 +197,14 @@ class FavouritesService:
         @get("/favourites/{user:str}", dependencies={"page": PAGE}, summary="A user's favourites, newest first")
         async def favourites(user: FromPath[str], page: AskedPage) -> PageAnswer[FavouriteOfUser]:
             check_id("user", user)
-            return page_answer(await self.favourites_of(user, page), _of_user)
+            found = await self.favourites_of(user, page)
+            return page_answer(found, lambda each: FavouriteOfUser(each.restaurant, each.since))
 
         @get("/restaurants/{restaurant:str}/fans", dependencies={"page": PAGE}, summary="Its fans, newest first")
         async def fans(restaurant: FromPath[str], page: AskedPage) -> PageAnswer[Fan]:
             check_id("restaurant", restaurant)
-            return page_answer(await self.fans_of(restaurant, page), _fan)
+            found = await self.fans_of(restaurant, page)
+            return page_answer(found, lambda each: Fan(each.user, each.since))
 
         @get("/restaurants/{restaurant:str}/favourites", summary="How many favourites it has")
         async def count(restaurant: FromPath[str], window: Window = ALL_TIME) -> CountAnswer:
@@ -245,11 +247,3 @@ def _path(user: str, restaurant: str) -> sk.AccessPath[Favourite]:
     check_id("user", user)
     check_id("restaurant", restaurant)
     return Favourite.key(user=user, restaurant=restaurant)
-
-
-def _of_user(favourite: Favourite) -> FavouriteOfUser:
-    return FavouriteOfUser(favourite.restaurant, favourite.since)
-
-
-def _fan(favourite: Favourite) -> Fan:
-    return Fan(favourite.user, favourite.since)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
 import sortkey as sk
 from sortkey.clock import Clock
@@ -110,9 +110,10 @@ class Deposits:
 
     async def _put_newer(self, pending: Pending, now: datetime) -> bool:
         # An expired one counts as deleted: TTL deletes late, and the outcome must not depend on it.
-        older: dict[str, Any] = {"version": sk.absent | sk.below(pending.version)}
+        version, expires = sk.F(Pending.version), sk.F(Pending.expires)
+        allowed = version.not_exists() | (version < pending.version) | (expires < now)
         try:
-            return await self._session.put(pending, where=sk.any_of(older, {"expires": sk.below(now)}))
+            return await self._session.put(pending, where=allowed)
         except sk.ConditionFailed:
             return False
         except sk.DecodeError as error:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import sortkey as sk
+from sortkey_services.goals.batch.command import GoalsBatch
 from sortkey_services.goals.model import TABLES
 from sortkey_services.goals.service import GoalsService, read_settings
 
@@ -24,4 +25,5 @@ GOALS: Final = sk.services.ServiceDefinition(
     tables=_tables,
     make=_make,
     takes_messages=True,
+    batch=GoalsBatch(),
 )

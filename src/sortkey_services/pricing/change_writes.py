@@ -22,11 +22,9 @@ import sortkey as sk
 from sortkey.clock import Clock
 from sortkey_services.concurrent_map import concurrent_map
 from sortkey_services.pricing.batches import Batches
-from sortkey_services.pricing.change_reads import ChangeId, ChangeNumbers, shown_change
 from sortkey_services.pricing.checks import CheckedChange
 from sortkey_services.pricing.model import ChangeRow, Entry, PriceRow, key_of, loaded_change, price_path
 from sortkey_services.pricing.prices import (
-    PriceAction,
     PriceChange,
     PriceKey,
     instant_of,
@@ -34,6 +32,7 @@ from sortkey_services.pricing.prices import (
     micros_at,
     micros_of,
 )
+from sortkey_services.pricing.reads import ChangeId, ChangeNumbers, shown_change
 from sortkey_services.pricing.timeline import MAX_TO_COME, NEVER, batches_of, compacted, with_entries, without_entry
 
 MAX_IN_TRANSACTION: Final = 33
@@ -221,8 +220,7 @@ class ChangeWrites:
             if row.status == "CANCELLED":
                 raise sk.services.Conflict("the change was cancelled; ask for a new one", "cancelled")
             self._require_pending(row)
-            action = PriceAction.DELETE if row.cents is None else PriceAction.SET
-            plan = self._plan([CheckedChange(key_of(row), action, row.cents, at)], by or row.by, None)
+            plan = self._plan([CheckedChange(key_of(row), row.cents, at)], by or row.by, None)
             if await self._replace(row, by, plan):
                 return shown_change(plan.changes()[0], micros_at(self._clock.now()))
             await self.pause(attempt)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from enum import StrEnum
 from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
@@ -37,6 +38,7 @@ NO_CHARACTER: Final = "\U0010ffff"
 
 P = ParamSpec("P")
 R = TypeVar("R")
+E = TypeVar("E", bound=StrEnum)
 
 _AMOUNT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")
 _CURRENCY: Final = re.compile(r"[A-Z]{3}")
@@ -48,8 +50,8 @@ class Mistake(ValueError):
 
 class CheckedChange(NamedTuple):
     key: PriceKey
-    action: PriceAction
     cents: int | None
+    """None: the price is deleted."""
     at: int | None
     """In microseconds since 1970; None: now."""
 
@@ -160,8 +162,8 @@ class ChangeChecks:
         fields = mistakes.of(_fields, given)
         if fields is None:
             return mistakes
-        kind = mistakes.of(_kind, fields.get("kind", PriceKind.BASE))
-        action = mistakes.of(_action, fields.get("action", PriceAction.SET))
+        kind = mistakes.of(_one_of, "kind", PriceKind, fields.get("kind", PriceKind.BASE))
+        action = mistakes.of(_one_of, "action", PriceAction, fields.get("action", PriceAction.SET))
         store = mistakes.of(check_id, "store", fields.get("store"))
         product = mistakes.of(check_product, fields.get("product"), kind)
         channel = mistakes.of(check_channel, fields.get("channel", ALL_CHANNELS))
@@ -171,7 +173,7 @@ class ChangeChecks:
         at = None if asked is None else mistakes.of(effective_at, asked, now)
         if mistakes or store is None or channel is None or kind is None or product is None or action is None:
             return mistakes
-        return CheckedChange(PriceKey(store, channel, kind, product), action, cents, at)
+        return CheckedChange(PriceKey(store, channel, kind, product), cents, at)
 
     def _check_currency(self, given: object) -> None:
         if given is not None and given != self._currency:
@@ -219,18 +221,11 @@ def _fields(given: object) -> Mapping[str, object]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _kind(given: object) -> PriceKind:
-    for each in PriceKind:
+def _one_of(name: str, choices: type[E], given: object) -> E:
+    for each in choices:
         if each == given:
             return each
-    raise Mistake(f"kind: must be {' or '.join(PriceKind)}, not {_shown(given)}")
-
-
-def _action(given: object) -> PriceAction:
-    for each in PriceAction:
-        if each == given:
-            return each
-    raise Mistake(f"action: must be {' or '.join(PriceAction)}, not {_shown(given)}")
+    raise Mistake(f"{name}: must be {' or '.join(choices)}, not {_shown(given)}")
 
 
 def _cents(action: PriceAction, amount: object) -> int | None:

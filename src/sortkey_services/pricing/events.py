@@ -1,6 +1,6 @@
 """Events out: one for each change that is permanent, and one for each store and instant, to topics of Kafka.
 
-They follow from the table's changes: the transition marks a change in a transaction, and the stream has what the
+They follow from the table's changes: the transition applies a change in a transaction, and the stream has what the
 transaction wrote. So no event is lost, and none is sent for a change that was not made. An event may be sent again,
 with the same `eventId`. A broker that does not answer delays the events, and nothing else.
 
@@ -20,10 +20,9 @@ from typing import Any, Final
 import msgspec
 
 import sortkey as sk
-from sortkey_services.pricing.change_reads import ChangeId
 from sortkey_services.pricing.model import ChangeRow, StoreUpdate
 from sortkey_services.pricing.prices import ALL_CHANNELS, PriceAction, PriceKind, amount_of, instant_of, micros_of
-from sortkey_services.pricing.settings import Settings
+from sortkey_services.pricing.reads import ChangeId
 
 SEND_SECONDS: Final = 10.0
 
@@ -53,11 +52,11 @@ class StoreEvent(msgspec.Struct, frozen=True, rename="camel"):
     changes: int
 
 
-def event_feeds(settings: Settings) -> list[sk.feeds.ChangeFeed[Any]]:
+def event_feeds(bootstrap: str | None, topic: str, legacy_topic: str, currency: str) -> list[sk.feeds.ChangeFeed[Any]]:
     """None without a broker. Raises BadSettings if the package for Kafka is not installed."""
-    if settings.kafka is None:
+    if bootstrap is None:
         return []
-    events = _Events(settings, settings.kafka)
+    events = _Events(bootstrap, topic, legacy_topic, currency)
     return [
         sk.feeds.ChangeFeed("price-change-events", ChangeRow, events.on_changes, attempts=None),
         sk.feeds.ChangeFeed("price-store-events", StoreUpdate, events.on_updates, attempts=None),
@@ -65,8 +64,10 @@ def event_feeds(settings: Settings) -> list[sk.feeds.ChangeFeed[Any]]:
 
 
 class _Events:
-    def __init__(self, settings: Settings, bootstrap: str) -> None:
-        self._settings = settings
+    def __init__(self, bootstrap: str, topic: str, legacy_topic: str, currency: str) -> None:
+        self._topic = topic
+        self._legacy_topic = legacy_topic
+        self._currency = currency
         try:
             producer = import_module("confluent_kafka").Producer
         except ModuleNotFoundError:
@@ -77,12 +78,12 @@ class _Events:
 
     async def on_changes(self, changes: Sequence[sk.Change[ChangeRow]]) -> None:
         made = (change.new for change in changes if _is_permanent(change))
-        events = [change_event(row, self._settings.currency) for row in made if row is not None]
-        await self._send(self._settings.topic, ((event.store, event) for event in events))
+        events = [change_event(row, self._currency) for row in made if row is not None]
+        await self._send(self._topic, ((event.store, event) for event in events))
 
     async def on_updates(self, changes: Sequence[sk.Change[StoreUpdate]]) -> None:
         events = [store_event(change.new) for change in changes if change.new is not None]
-        await self._send(self._settings.legacy_topic, ((event.store, event) for event in events))
+        await self._send(self._legacy_topic, ((event.store, event) for event in events))
 
     async def _send(self, topic: str, events: Iterable[tuple[str, msgspec.Struct]]) -> None:
         await asyncio.to_thread(self._send_all, topic, [(key, msgspec.json.encode(event)) for key, event in events])

@@ -12,17 +12,13 @@ from typing import Annotated, Any, Final, TypeVar
 import strawberry
 from litestar.types import ControllerRouterHandler
 
-from sortkey.graphql.connection import Connection
-from sortkey.graphql.cost import PageSizes
-from sortkey.graphql.endpoint import GraphQLEndpoint
-from sortkey.graphql.resolved_as import CALLS, resolved_as
-from sortkey.graphql.routes import graphql_routes
-from sortkey.graphql.scalars import CONFIG, DateTime, Decimal
-from sortkey.graphql.settings import GraphQLSettings
+import sortkey as sk
+from sortkey.graphql.endpoint import GraphQLEndpoint, PageSizes, graphql_routes
+from sortkey.graphql.schema import CALLS, CONFIG, Connection, DateTime, Decimal, resolved_as
 from sortkey_services.filled_page import FilledPage
 from sortkey_services.pricing import prices
-from sortkey_services.pricing.pages import DEFAULT_ITEMS, MAX_ITEMS, page_request
 from sortkey_services.pricing.prices import kind_of
+from sortkey_services.pricing.reads import DEFAULT_ITEMS, MAX_ITEMS, page_request
 from sortkey_services.pricing.service import PricingService
 
 T = TypeVar("T")
@@ -223,7 +219,9 @@ class Mutation:
 SCHEMA: Final = strawberry.Schema(Query, Mutation, config=CONFIG)
 
 
-def pricing_graphql_routes(pricing: PricingService, settings: GraphQLSettings) -> list[ControllerRouterHandler]:
+def pricing_graphql_routes(
+    pricing: PricingService, settings: sk.graphql.GraphQLSettings
+) -> list[ControllerRouterHandler]:
     sizes = PageSizes(DEFAULT_ITEMS, MAX_ITEMS)
     return graphql_routes(GraphQLEndpoint(SCHEMA._schema, pricing, sizes, settings))
 

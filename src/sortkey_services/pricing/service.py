@@ -1,6 +1,14 @@
 """The pricing service, called by GraphQL, REST and programs: what is, was and will be in force, and changes of it.
 
-Its routes of REST are those of the methods, with amounts as numbers. Those that only read are fast: a page should cost
+    [pricing]
+    currency = "EUR"
+    kafka = "localhost:9092"           # events of changes that took effect; none without it
+    topic = "price-changes"
+    legacy_topic = "price-updated"     # one event for each store and instant
+
+The currency must not change while there are prices: amounts are stored without it.
+
+The routes of REST are those of the methods, with amounts as numbers. Those that only read are fast: a page should cost
 what its prices cost. GraphQL is in `schema.py`.
 """
 
@@ -25,12 +33,10 @@ from msgspec.structs import replace
 
 import sortkey as sk
 from sortkey.clock import Clock, SystemClock
-from sortkey.graphql.settings import GraphQLSettings
 from sortkey.services.pages import PageAnswer, PageArguments
 from sortkey_services.filled_page import FilledPage
 from sortkey_services.pricing import demo
 from sortkey_services.pricing.batches import LONGEST_WAIT, Batches
-from sortkey_services.pricing.change_reads import ChangeReads, change_id
 from sortkey_services.pricing.change_writes import ChangeWrites
 from sortkey_services.pricing.checks import (
     MAX_CHANGES,
@@ -42,11 +48,10 @@ from sortkey_services.pricing.checks import (
     check_requester,
     effective_at,
     instant_from,
+    is_currency,
 )
 from sortkey_services.pricing.events import event_feeds
 from sortkey_services.pricing.model import CHANGES, PRICES, TRANSITIONS, ChangeRow, PriceRow, price_path
-from sortkey_services.pricing.pages import DEFAULT_ITEMS, MAX_ITEMS, page_request, shown_page
-from sortkey_services.pricing.price_reads import PriceRead
 from sortkey_services.pricing.prices import (
     ALL_CHANNELS,
     SECOND,
@@ -60,14 +65,22 @@ from sortkey_services.pricing.prices import (
     micros_at,
     micros_of,
 )
-from sortkey_services.pricing.settings import DEFAULTS, Settings
+from sortkey_services.pricing.reads import (
+    DEFAULT_ITEMS,
+    MAX_ITEMS,
+    ChangeReads,
+    PriceRead,
+    change_id,
+    page_request,
+    shown_page,
+)
 from sortkey_services.pricing.transition import Transition
 
-DEMO_BATCH: Final = 500
+DEMO_ROWS_AT_ONCE: Final = 500
 DEMO_SECONDS: Final = 20.0
 """Between two changes of the demonstration."""
 
-GRAPHQL_DEFAULTS: Final = GraphQLSettings()
+GRAPHQL_DEFAULTS: Final = sk.graphql.GraphQLSettings()
 _PACKAGES: Final = ("graphql", "strawberry")
 _SIZE: Final = f"{DEFAULT_ITEMS} by default, {MAX_ITEMS:,} at most"
 _SPACED_OFFSET: Final = re.compile(r" (\d\d:?\d\d)$")
@@ -88,6 +101,29 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    currency: str = "EUR"
+    kafka: str | None = None
+    topic: str = "price-changes"
+    legacy_topic: str = "price-updated"
+
+
+DEFAULTS: Final = Settings()
+
+
+def read_settings(given: Mapping[str, Any]) -> Settings:
+    """Raises BadSettings."""
+    try:
+        settings = msgspec.convert(given, Settings)
+    except msgspec.ValidationError as error:
+        raise sk.services.BadSettings(f"pricing: {error}") from None
+    if not is_currency(settings.currency):
+        raise sk.services.BadSettings(
+            f"pricing: currency: must be three capital letters, as EUR, not {settings.currency!r}"
+        )
+    return settings
+
+
 class ChangesAnswer(msgspec.Struct, frozen=True):
     ids: list[str]
 
@@ -103,7 +139,7 @@ class PricingService:
         session: sk.AsyncSession,
         settings: Settings = DEFAULTS,
         clock: Clock | None = None,
-        graphql: GraphQLSettings = GRAPHQL_DEFAULTS,
+        graphql: sk.graphql.GraphQLSettings = GRAPHQL_DEFAULTS,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._session = session
@@ -118,7 +154,7 @@ class PricingService:
         self._checks = ChangeChecks(settings.currency)
         self.feeds: list[sk.feeds.ChangeFeed[Any] | sk.feeds.Timers[Any]] = [
             sk.feeds.Timers(TRANSITIONS, self._on_due),
-            *event_feeds(settings),
+            *event_feeds(settings.kafka, settings.topic, settings.legacy_topic, settings.currency),
         ]
 
     async def start(self) -> None:
@@ -128,7 +164,7 @@ class PricingService:
         if await self._session.get(price_path(demo.LAST)) is not None:
             return
         rows, done = demo.prices(), 0
-        while some := list(islice(rows, DEMO_BATCH)):
+        while some := list(islice(rows, DEMO_ROWS_AT_ONCE)):
             # In order: if the last one is stored, all are.
             await self._session.batch(put=some)
             done += len(some)
@@ -431,7 +467,7 @@ def _number(amount: Decimal | None) -> float | None:
     return None if amount is None else float(amount)
 
 
-def _graphql_routes(pricing: PricingService, settings: GraphQLSettings) -> list[ControllerRouterHandler]:
+def _graphql_routes(pricing: PricingService, settings: sk.graphql.GraphQLSettings) -> list[ControllerRouterHandler]:
     try:
         module: Any = import_module("sortkey_services.pricing.schema")
     except ModuleNotFoundError as error:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import sortkey as sk
-from sortkey.graphql.settings import read_graphql_settings
+from sortkey_services.pricing.load.command import PricesLoad
 from sortkey_services.pricing.model import CHANGES, PRICES
-from sortkey_services.pricing.service import PricingService
-from sortkey_services.pricing.settings import read_settings
+from sortkey_services.pricing.service import PricingService, read_settings
 
 
 def _tables(_: Mapping[str, Any]) -> Sequence[sk.Table]:
@@ -17,7 +16,7 @@ def _tables(_: Mapping[str, Any]) -> Sequence[sk.Table]:
 
 
 def _make(session: sk.AsyncSession, settings: Mapping[str, Any]) -> PricingService:
-    graphql, others = read_graphql_settings("pricing", settings)
+    graphql, others = sk.graphql.read_graphql_settings("pricing", settings)
     return PricingService(session, read_settings(others), graphql=graphql)
 
 
@@ -27,4 +26,5 @@ PRICING: Final = sk.services.ServiceDefinition(
     tables=_tables,
     make=_make,
     has_feeds=True,
+    load=PricesLoad(),
 )

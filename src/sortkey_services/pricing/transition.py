@@ -1,8 +1,8 @@
 """The transition: makes what is due permanent. Prices are right without it, so it may be late, repeated or concurrent.
 
 It takes the changes of a store at an instant, in transactions of some changes each. A price's row keeps what is in
-force and what is to come. The change is marked as applied, with the amount before: who, when, from, to. A change that
-is marked is not touched again. In the end a row says that the store was updated. The events follow from these rows
+force and what is to come. The change becomes APPLIED, with the amount before: who, when, from, to. A change that is
+applied is not touched again. In the end a row says that the store was updated. The events follow from these rows
 (`events.py`).
 
 Readers cannot tell how far it is: they resolve a row in the same way before and after.
@@ -19,8 +19,8 @@ from sortkey.clock import Clock
 from sortkey_services.pricing.batches import Batches, SeenBatches
 from sortkey_services.pricing.change_writes import ATTEMPTS, ChangeWrites, busy
 from sortkey_services.pricing.model import ChangeRow, PriceRow, StoreUpdate, key_of
-from sortkey_services.pricing.price_reads import change_moment, listed_in_force
 from sortkey_services.pricing.prices import PriceKey, micros_at, micros_of
+from sortkey_services.pricing.reads import change_moment, listed_in_force
 from sortkey_services.pricing.timeline import DECIDED, NEVER, Commits, Moment, batches_of, compacted, in_force, moments
 
 IN_TRANSACTION: Final = 50

@@ -20,7 +20,7 @@ from sortkey_services.social.products import Products
 from sortkey_services.social.users import Pins, Users
 
 TABLES: Final = (SOCIAL, COUNTS, *LEADERBOARD_TABLES)
-DEMO_BATCH: Final = 500
+DEMO_ROWS_AT_ONCE: Final = 500
 DEMO_SECONDS: Final = 0.5
 """Between two visits."""
 
@@ -55,10 +55,10 @@ class SocialService:
         if await self._session.get(demo.LAST.key, consistent=True) is not None:
             return
         rows = list(demo.rows())
-        for done in range(0, len(rows), DEMO_BATCH):
+        for done in range(0, len(rows), DEMO_ROWS_AT_ONCE):
             # In order: if the last one is stored, all are.
-            await self._session.batch(put=rows[done : done + DEMO_BATCH])
-            progress(min(done + DEMO_BATCH, len(rows)), len(rows))
+            await self._session.batch(put=rows[done : done + DEMO_ROWS_AT_ONCE])
+            progress(min(done + DEMO_ROWS_AT_ONCE, len(rows)), len(rows))
 
     async def run_demo(self) -> None:
         """Visitors begin and end to follow each other, until it is cancelled."""

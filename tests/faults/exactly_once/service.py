@@ -10,13 +10,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final
 
 import sortkey as sk
 from sortkey.cli.main import main
 from sortkey_services.favourites.model import Favourite, FavouriteCount
 from sortkey_services.favourites.service import FavouritesService
-from sortkey_services.registry import SERVICES
+from tests.registered import register_only
 
 LARGEST_TRANSACTION: Final = 100
 
@@ -94,5 +94,5 @@ DEFINITION: Final = sk.services.ServiceDefinition(
 )
 
 if __name__ == "__main__":
-    cast(dict[str, Any], SERVICES)[DEFINITION.name] = DEFINITION
+    register_only(favourites="__main__:DEFINITION")
     sys.exit(main())

@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 import sortkey as sk
 from sortkey_services.pricing.checks import MAX_CHANGES
 from sortkey_services.pricing.model import CHANGES, PRICES, ChangeRow, PriceRow
-from sortkey_services.pricing.pages import page_request
 from sortkey_services.pricing.prices import PriceKind
+from sortkey_services.pricing.reads import page_request
 from sortkey_services.pricing.service import PricingService
 from tests.faults.midnight.prices import Expected, Midnight, is_right
 from tests.faults.midnight.processes import Processors, Readers

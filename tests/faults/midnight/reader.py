@@ -18,7 +18,7 @@ import msgspec
 
 import sortkey as sk
 from sortkey_services.pricing.model import CHANGES, PRICES
-from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.reads import page_request
 from sortkey_services.pricing.service import PricingService
 from tests.faults.midnight.prices import Expected, Midnight, expected_between, is_right, product_of
 

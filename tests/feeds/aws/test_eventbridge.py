@@ -122,11 +122,11 @@ RECORD = """
     "Keys": {"sk": {"S": "REMINDER#000001"}, "pk": {"S": "USER#ana"}},
     "OldImage": {
       "sk": {"S": "REMINDER#000001"}, "pk": {"S": "USER#ana"}, "user": {"S": "ana"}, "number": {"N": "1"},
-      "at": {"S": "2126-08-24T12:00:00Z"}, "text": {"S": "lunch"}, "active": {"BOOL": true}
+      "at": {"S": "2126-08-24T12:00:00.000000Z"}, "text": {"S": "lunch"}, "active": {"BOOL": true}
     },
     "NewImage": {
       "sk": {"S": "REMINDER#000001"}, "pk": {"S": "USER#ana"}, "user": {"S": "ana"}, "number": {"N": "1"},
-      "at": {"S": "2126-08-24T13:00:00Z"}, "text": {"S": "lunch"}, "active": {"BOOL": true}
+      "at": {"S": "2126-08-24T13:00:00.000000Z"}, "text": {"S": "lunch"}, "active": {"BOOL": true}
     },
     "SequenceNumber": "4421584500000000017450439091",
     "SizeBytes": 360,

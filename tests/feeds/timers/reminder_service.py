@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import sortkey as sk
 from sortkey.cli.main import main
-from sortkey_services.registry import SERVICES
 from tests.patterns.schedules.reminders import REMINDERS, Reminder
+from tests.registered import register_only
 
 SCHEDULE: Final = sk.patterns.schedule("served-reminders", Reminder, at="at", shards=1)
 
@@ -50,10 +50,10 @@ class Reminders:
 
     async def _on_due(self, due: sk.patterns.Due[Reminder]) -> None:
         path = Sent.key(**due.group)
-        await self._session.upsert(path, {"key_given": due.key, "begun": sk.add(1)})
+        await self._session.upsert(path, [sk.F(Sent.begun).add(1), {"key_given": due.key}])
         while await self._session.get(Release.key(name="all")) is None:
             await asyncio.sleep(0.02)  # another process writes it
-        await self._session.update(path, {"done": sk.add(1)})
+        await self._session.update(path, [sk.F(Sent.done).add(1)])
 
 
 def tables(_: Mapping[str, Any]) -> Sequence[type[sk.Item] | sk.Table]:
@@ -69,5 +69,5 @@ DEFINITION: Final = sk.services.ServiceDefinition(
 )
 
 if __name__ == "__main__":
-    cast(dict[str, Any], SERVICES)[DEFINITION.name] = DEFINITION
+    register_only(reminders="__main__:DEFINITION")
     sys.exit(main())

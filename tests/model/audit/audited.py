@@ -52,7 +52,7 @@ def order_row(**changed: Any) -> Row:
     row = {
         "PK": {"S": f"CUSTOMER#{str(ADA).upper()}"},
         "SK": {"S": "ORDER#3"},
-        "customer": {"S": str(ADA).upper()},
+        "customer": {"S": str(ADA)},
         "number": {"N": "3"},
         "status": {"S": "OPEN"},
         "city": {"S": "New York"},
@@ -70,7 +70,7 @@ def event_row(**changed: Any) -> Row:
     row = {
         "PK": {"S": "EVENTS"},
         "SK": {"S": "EVENT#2026-01-04T10:00:00Z"},
-        "at": {"S": "2026-01-04T10:00:00Z"},
+        "at": {"S": "2026-01-04T10:00:00.000000Z"},
         "kind": {"S": "LOGIN"},
         "gsi1pk": {"S": "KIND#LOGIN"},
         "gsi1sk": {"S": "2026-01-04T10:00:00Z"},

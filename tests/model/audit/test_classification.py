@@ -10,8 +10,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.model.audit.classification import Classifier
-from sortkey.model.audit.finding import Finding, Kind, Verdict
-from sortkey.model.audit.repair import Repair
+from sortkey.model.audit.finding import Finding, Kind, Repair, Verdict
 from sortkey.model.fields.codec import Row
 from tests.model.audit.audited import AUDITED, clean_after_repair, event_row, found, order_row, repaired
 
@@ -58,7 +57,7 @@ def test_an_attribute_that_disagrees_with_the_key() -> None:
 
 # A fraction of a second is lost in such a key, so that the item cannot be written back.
 def test_an_attribute_that_the_key_cannot_hold() -> None:
-    assert found(event_row(at={"S": "2026-01-04T10:00:00.5Z"})) == [(Kind.KEY_DISAGREES, "at")]
+    assert found(event_row(at={"S": "2026-01-04T10:00:00.500000Z"})) == [(Kind.KEY_DISAGREES, "at")]
 
 
 # An attribute that is missing is shown from the key.

@@ -9,8 +9,7 @@ from botocore.exceptions import ClientError
 
 import sortkey as sk
 from sortkey.model.audit.report import AuditReport
-from sortkey.model.audit.row_repairs import ATTEMPTS
-from sortkey.model.audit.table_audit import AuditOptions, TableAudit
+from sortkey.model.audit.table_audit import ATTEMPTS, AuditOptions, TableAudit
 from sortkey.model.calls.steps import ParallelCalls, Pause
 from sortkey.model.fields.codec import Row
 from tests.model.audit.audited import AUDITED, event_row, order_row

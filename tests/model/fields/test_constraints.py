@@ -71,8 +71,8 @@ def test_operands_are_not_checked() -> None:
         db.create_tables()
         db.put(Shelf(shelf="a", stock=5))
         path = Shelf.key(shelf="a")
-        assert db.count(path, where={"stock": sk.above(-1)}) == 1
-        assert db.update(path, {"stock": sk.add(-3)}).stock == 2
+        assert db.count(path, where=sk.F(Shelf.stock) > -1) == 1
+        assert db.update(path, [sk.F(Shelf.stock).add(-3)]).stock == 2
 
 
 # Others may have written it, and it must be readable to be repaired.

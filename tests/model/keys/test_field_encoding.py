@@ -205,7 +205,7 @@ def test_keys_that_others_wrote_are_read_and_written(store: str) -> None:
             "gsi1sk": {"S": "04.01.2026 10:00:00"},
             "room": {"S": "a"},
             "number": {"N": "3"},
-            "at": {"S": "2026-01-04T10:00:00Z"},
+            "at": {"S": "2026-01-04T10:00:00.000000Z"},
         }
         db.client.put_item(TableName="formatted-messages", Item=row)
         message = Message(room="a", number=3, at=TEN)

@@ -58,9 +58,9 @@ def test_a_filter(db: sk.Session) -> None:
     db.batch(put=[order(number, visits=number % 2) for number in range(10)])
     assert db.delete_all(ADA, where={"visits": 1}).items == 5
     assert numbers(list(db.iterate(ADA, consistent=True))) == [0, 2, 4, 6, 8]
-    some = sk.any_of({"visits": sk.above(3)}, {"number": sk.at_least(6)})
+    some = (sk.F(Order.visits) > 3) | (sk.F(Order.number) >= 6)
     assert db.delete_all(ADA, where=some).items == 2
-    assert db.delete_all(Order, where=~sk.none_of(some, {"number": 4}), scan=True).items == 1
+    assert db.delete_all(Order, where=~~((some) | (sk.F(Order.number) == 4)), scan=True).items == 1
 
 
 def test_an_index(db: sk.Session) -> None:
@@ -85,7 +85,7 @@ def test_a_class_needs_the_word_scan(db: sk.Session) -> None:
     db.batch(put=[Customer(customer="ada"), *(Order(customer=f"c{each}", number=each) for each in range(60))])
     with pytest.raises(ValueError, match=r"scans the whole table, .* say scan=True"):
         db.delete_all(Order)
-    assert db.delete_all(Order, where={"number": sk.below(20)}, scan=True, segments=3).items == 20
+    assert db.delete_all(Order, where=sk.F(Order.number) < 20, scan=True, segments=3).items == 20
     assert db.delete_all(Order, scan=True).items == 40
     assert everything(db) == [repr(Customer(customer="ada"))]
 

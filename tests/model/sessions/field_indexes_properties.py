@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sortkey as sk
-from sortkey.model.changes.operators import Operator
+from sortkey.model.changes.operators import Add, FieldChange, IfNotExists, Operator
 from sortkey.model.items.item import schema_of
 from tests.model.sessions.tickets import TICKETS, Status, Ticket, at, connect_joined
 
@@ -38,9 +38,9 @@ CHANGES: Final = st.fixed_dictionaries(
     {},
     optional=VALUES
     | {
-        "priority": VALUES["priority"] | st.builds(sk.add, st.integers(-3, 3)),
-        "visits": st.builds(sk.add, st.integers(1, 2)),
-        "owner": VALUES["owner"] | st.builds(sk.initially, st.sampled_from(["a", "b"])),
+        "priority": VALUES["priority"] | st.builds(Add, st.integers(-3, 3)),
+        "visits": st.builds(Add, st.integers(1, 2)),
+        "owner": VALUES["owner"] | st.builds(IfNotExists, st.sampled_from(["a", "b"])),
     },
 )
 WRITES: Final = st.lists(st.tuples(st.sampled_from(["1", "2", "3", "4", "5"]), FIELDS | CHANGES), max_size=12)
@@ -73,7 +73,7 @@ def write(db: sk.Session, items: dict[str, Ticket], name: str, fields: dict[str,
             for field, change in fields.items()
         }
         items[name] = sk.replace(items[name], **values)
-        assert db.update(items[name].key, fields) == items[name]
+        assert db.update(items[name].key, [FieldChange(*field) for field in fields.items()]) == items[name]
 
 
 @given(joined=st.booleans(), writes=WRITES, draw=st.data())

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import and_, or_
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sortkey as sk
+from sortkey.model.changes.operators import Append, FieldChange
 from tests.model.sessions.plain_items import (
     NULL,
     SHELF,
@@ -24,6 +27,7 @@ from tests.model.sessions.plain_items import (
     TwoVersions,
     Wanted,
     all_tests,
+    f,
     index_keys,
     is_absent,
 )
@@ -85,13 +89,13 @@ OLD_ROWS = st.lists(
 def comparison(field: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[FieldTest]:
     """Conditions on a field that has an order."""
     kinds: list[tuple[Callable[[Any], Any], Callable[[Any, Any], bool]]] = [
-        (lambda value: value, lambda shown, value: bool(shown == value)),
-        (sk.other_than, lambda shown, value: bool(shown != value)),
-        (sk.below, lambda shown, value: shown is not None and shown < value),
-        (sk.at_most, lambda shown, value: shown is not None and shown <= value),
-        (sk.above, lambda shown, value: shown is not None and shown > value),
-        (sk.at_least, lambda shown, value: shown is not None and shown >= value),
-        (lambda value: sk.one_of(value, value), lambda shown, value: bool(shown == value)),
+        (lambda value: f(field) == value, lambda shown, value: bool(shown == value)),
+        (lambda value: f(field) != value, lambda shown, value: bool(shown != value)),
+        (lambda value: f(field) < value, lambda shown, value: shown is not None and shown < value),
+        (lambda value: f(field) <= value, lambda shown, value: shown is not None and shown <= value),
+        (lambda value: f(field) > value, lambda shown, value: shown is not None and shown > value),
+        (lambda value: f(field) >= value, lambda shown, value: shown is not None and shown >= value),
+        (lambda value: f(field).is_in(value, value), lambda shown, value: bool(shown == value)),
     ]
     return st.builds(
         lambda kind, value: FieldTest(field, kind[0](value), lambda shown: kind[1](shown, value)),
@@ -103,23 +107,22 @@ def comparison(field: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[
 def existence(field: str) -> st.SearchStrategy[FieldTest]:
     return st.sampled_from(
         [
-            FieldTest(field, None, is_absent),
-            FieldTest(field, sk.absent, is_absent),
-            FieldTest(field, sk.present, lambda shown: not is_absent(shown)),
+            FieldTest(field, f(field) == None, is_absent),  # noqa: E711
+            FieldTest(field, f(field).not_exists(), is_absent),
+            FieldTest(field, f(field).exists(), lambda shown: not is_absent(shown)),
         ]
     )
 
 
 def size(field: str) -> st.SearchStrategy[FieldTest]:
     return st.integers(0, 2).map(
-        lambda most: FieldTest(field, sk.sized(at_most=most), lambda shown: len(shown or ()) <= most)
+        lambda most: FieldTest(field, f(field).size <= most, lambda shown: len(shown or ()) <= most)
     )
 
 
 TESTS = st.one_of(
     comparison("number", NUMBERS),
     comparison("shelf", st.sampled_from([SHELF, "other"])),
-    comparison("owner", NAMES),
     comparison("status", STATUSES),
     comparison("credit", AMOUNTS),
     comparison("limit", SMALL),
@@ -131,18 +134,18 @@ TESTS = st.one_of(
     existence("marks"),
     size("marks"),
     size("notes"),
-    st.builds(lambda word: FieldTest("marks", sk.contains(word), lambda shown: word in (shown or ())), WORDS),
-    st.builds(lambda word: FieldTest("notes", sk.contains(word), lambda shown: word in (shown or ())), WORDS),
+    st.builds(lambda word: FieldTest("marks", f("marks").contains(word), lambda shown: word in (shown or ())), WORDS),
+    st.builds(lambda word: FieldTest("notes", f("notes").contains(word), lambda shown: word in (shown or ())), WORDS),
     st.builds(
-        lambda start: FieldTest("alias", sk.starting(start), lambda shown: (shown or "").startswith(start)),
+        lambda start: FieldTest("alias", f("alias").begins_with(start), lambda shown: (shown or "").startswith(start)),
         st.sampled_from(["n", "none", "a"]),
     ),
     st.builds(
-        lambda part: FieldTest("status", sk.contains(part), lambda shown: part in (shown or "")),
+        lambda part: FieldTest("status", f("status").contains(part), lambda shown: part in (shown or "")),
         st.sampled_from(["ive", "clos"]),
     ),
-    st.builds(lambda value: FieldTest("marks", value, lambda shown: bool(shown == value)), SETS),
-    st.builds(lambda value: FieldTest("notes", value, lambda shown: bool(shown == value)), LISTS),
+    st.builds(lambda value: FieldTest("marks", f("marks") == value, lambda shown: bool(shown == value)), SETS),
+    st.builds(lambda value: FieldTest("notes", f("notes") == value, lambda shown: bool(shown == value)), LISTS),
 )
 
 
@@ -159,8 +162,8 @@ def negated(test: FieldTest) -> FieldTest:
     return FieldTest(test.field, ~test.condition, lambda shown: not test.holds(shown))
 
 
-AMOUNT_BOUNDS = comparison("credit", AMOUNTS).filter(lambda test: not isinstance(test.condition, int))
-LIMIT_BOUNDS = comparison("limit", SMALL).filter(lambda test: not isinstance(test.condition, int))
+AMOUNT_BOUNDS = comparison("credit", AMOUNTS)
+LIMIT_BOUNDS = comparison("limit", SMALL)
 BOUNDS = st.one_of(
     st.builds(joined, AMOUNT_BOUNDS, AMOUNT_BOUNDS, st.booleans()),
     st.builds(joined, LIMIT_BOUNDS, LIMIT_BOUNDS, st.booleans()),
@@ -176,13 +179,12 @@ def combined(name: str, parts: list[Wanted]) -> Wanted:
         "all_of": lambda shown: all(part.matches(shown) for part in parts),
         "none_of": lambda shown: not any(part.matches(shown) for part in parts),
     }
-    return Wanted(getattr(sk, name)(*(part.where for part in parts)), combine[name])
+    where = reduce(or_ if name != "all_of" else and_, (part.where for part in parts))
+    return Wanted(~where if name == "none_of" else where, combine[name])
 
 
 def between_fields(field: str, other: str, kind: str, negated: bool) -> Wanted:
     """A comparison of two fields: false if one is absent, unless they are to differ."""
-    conditions: dict[str, Callable[[Any], Any]] = {"<>": sk.other_than, "<": sk.below, ">=": sk.at_least}
-    test = conditions.get(kind, lambda value: value)(sk.value_of(other))
     compare = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, ">=": operator.ge}[kind]
 
     def matches(shown: Mapping[str, Any] | None) -> bool:
@@ -190,7 +192,8 @@ def between_fields(field: str, other: str, kind: str, negated: bool) -> Wanted:
         result = kind == "<>" if None in values else bool(compare(*values))
         return result != negated
 
-    return Wanted(sk.none_of({field: test}) if negated else {field: test}, matches)
+    test: Any = compare(f(field), f(other))
+    return Wanted(~test if negated else test, matches)
 
 
 KINDS = st.sampled_from(["=", "<>", "<", ">="])
@@ -210,23 +213,23 @@ WHERE = st.recursive(
 
 
 def assigned(field: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Change]:
-    return values.map(lambda value: Change(field, value, lambda _: value))
+    return values.map(lambda value: Change(field, f(field).set(value), lambda _: value))
 
 
 def initially(field: str, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Change]:
     return values.map(
-        lambda value: Change(field, sk.initially(value), lambda shown: value if is_absent(shown) else shown)
+        lambda value: Change(field, f(field).if_not_exists(value), lambda shown: value if is_absent(shown) else shown)
     )
 
 
 def added(field: str) -> st.SearchStrategy[Change]:
-    return SMALL.map(lambda amount: Change(field, sk.add(amount), lambda shown: (shown or 0) + amount))
+    return SMALL.map(lambda amount: Change(field, f(field).add(amount), lambda shown: (shown or 0) + amount))
 
 
 def set_changes(field: str) -> st.SearchStrategy[Change]:
     return (
-        SETS.map(lambda more: Change(field, sk.add(more), lambda shown: shown | more))
-        | SETS.map(lambda less: Change(field, sk.discard(less), lambda shown: shown - less))
+        SETS.map(lambda more: Change(field, f(field).add(more), lambda shown: shown | more))
+        | SETS.map(lambda less: Change(field, f(field).delete(less), lambda shown: shown - less))
         | assigned(field, st.sets(WORDS, max_size=2))
     )
 
@@ -241,7 +244,7 @@ CHANGES = st.lists(
         set_changes("tags"),
         set_changes("marks"),
         assigned("notes", LISTS)
-        | LISTS.map(lambda more: Change("notes", sk.append(more), lambda shown: [*shown, *more])),
+        | LISTS.map(lambda more: Change("notes", FieldChange("notes", Append(more)), lambda shown: [*shown, *more])),
     ),
     min_size=1,
     max_size=3,
@@ -286,7 +289,7 @@ class World:
 
     def update(self, which: int, changes: list[Change], where: Wanted) -> None:
         stored = self.items.get(which)
-        wanted = {change.field: change.change for change in changes}
+        wanted = [change.change for change in changes]
         if stored is None or not where.matches(stored.shown):
             with pytest.raises(sk.ItemMissing if stored is None else sk.ConditionFailed):
                 self.db.update(self.path(which), wanted, where=where.where)

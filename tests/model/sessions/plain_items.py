@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_
 from typing import Any, NamedTuple
 
 import sortkey as sk
+from sortkey.model.changes.typed_field import field_of
 
 Row = dict[str, dict[str, Any]]
 NULL = {"NULL": True}
@@ -174,7 +177,12 @@ class FieldTest(NamedTuple):
     holds: Callable[[Any], bool]
 
     def __repr__(self) -> str:
-        return f"{self.field} {self.condition!r}"
+        return repr(self.condition)
+
+
+def f(name: str) -> sk.F[Any]:
+    """A field of either class."""
+    return field_of(object, name)
 
 
 class Wanted(NamedTuple):
@@ -189,7 +197,7 @@ class Wanted(NamedTuple):
 
 def all_tests(tests: list[FieldTest]) -> Wanted:
     return Wanted(
-        {test.field: test.condition for test in tests},
+        reduce(and_, (test.condition for test in tests)) if tests else {},
         lambda shown: all(test.holds(None if shown is None else shown[test.field]) for test in tests),
     )
 
@@ -206,4 +214,4 @@ class Change(NamedTuple):
     result: Callable[[Any], Any]
 
     def __repr__(self) -> str:
-        return f"{self.field} := {self.change!r}"
+        return repr(self.change)

@@ -31,7 +31,7 @@ def test_each_row_is_seen_once(
     filtered: bool,
     budget: int,
 ) -> None:
-    where = {"visits": sk.at_most(9)} if filtered else None
+    where = sk.F(Order.visits) <= 9 if filtered else None
     path = Order.by_status(status="OPEN")
     with sk.connect("memory:", tables=[SHOP]) as db:
         db.create_tables()

@@ -13,6 +13,7 @@ import pytest
 import sortkey as sk
 from sortkey.model.audit.finding import Kind
 from sortkey.model.calls.steps import Call
+from sortkey.model.changes.typed_field import field_of
 from tests.model.sessions.leaderboard import leaderboard
 
 BEFORE = leaderboard(4)
@@ -62,7 +63,7 @@ def test_the_audit_of_a_program_that_does_not_know_the_former_number_finds_flaws
 
 def test_a_write_moves_its_item(scores: sk.Session) -> None:
     for player in EVERYONE:
-        scores.update(CHANGING.key(player=player), {"board": "b", "score": sk.add(1)})
+        scores.update(CHANGING.key(player=player), [{"board": "b"}, field_of(CHANGING, "score").add(1)])
     assert len(shards_of(scores)) == 16
     assert scores.audit(CHANGING).fine == 80
 

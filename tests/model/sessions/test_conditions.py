@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 import sortkey as sk
+from sortkey.model.changes.requirements import Requirement
+from sortkey.model.changes.typed_field import field_of
 from sortkey.model.items.item import schema_of
 from tests.model.sessions.shop import Customer, Order, numbers, order
 
@@ -23,24 +27,27 @@ ORDERS = [
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
-        ({"visits": sk.above(0) & sk.below(9)}, [2]),
-        ({"visits": sk.below(1) | sk.above(8)}, [1, 3]),
-        ({"visits": ~(sk.below(1) | sk.above(8))}, [2]),
-        ({"status": ~sk.one_of("OPEN", "DONE")}, [2]),
-        ({"city": ~sk.absent}, [2, 3]),
-        ({"city": sk.starting("Ber")}, [2, 3]),
-        ({"city": ~sk.starting("Berl")}, [1, 3]),
-        ({"city": sk.contains("rn")}, [3]),
-        ({"tags": sk.contains("b")}, [2]),
-        ({"tags": sk.present & ~sk.contains("b")}, [1]),
-        ({"notes": sk.contains("y")}, [1, 3]),
-        (sk.any_of({"city": None}, {"visits": 9}), [1, 3]),
-        (sk.any_of({"status": "OPEN", "visits": 5}, {"status": "DONE", "visits": 9}), [3]),
-        (sk.all_of({"visits": sk.above(0)}, {"visits": sk.below(9)}), [2]),
-        (sk.none_of({"visits": 5}, {"city": "Bern"}), [1]),
-        (sk.none_of(sk.any_of({"visits": 0}, {"visits": 9})), [2]),
-        (sk.none_of(sk.all_of({"status": "OPEN"}, {"city": None}), {"tags": sk.absent}), [2]),
-        (sk.any_of(sk.none_of({"city": sk.present}), sk.all_of({"visits": 9}, {"status": "DONE"})), [1, 3]),
+        ((sk.F(Order.visits) > 0) & (sk.F(Order.visits) < 9), [2]),
+        ((sk.F(Order.visits) < 1) | (sk.F(Order.visits) > 8), [1, 3]),
+        (~((sk.F(Order.visits) < 1) | (sk.F(Order.visits) > 8)), [2]),
+        (~sk.F(Order.status).is_in("OPEN", "DONE"), [2]),
+        (~sk.F(Order.city).not_exists(), [2, 3]),
+        (sk.F(Order.city).begins_with("Ber"), [2, 3]),
+        (~sk.F(Order.city).begins_with("Berl"), [1, 3]),
+        (sk.F(Order.city).contains("rn"), [3]),
+        (sk.F(Order.tags).contains("b"), [2]),
+        (sk.F(Order.tags).exists() & ~sk.F(Order.tags).contains("b"), [1]),
+        (sk.F(Order.notes).contains("y"), [1, 3]),
+        (sk.F(Order.city).not_exists() | (sk.F(Order.visits) == 9), [1, 3]),
+        (
+            ((sk.F(Order.status) == "OPEN") & (sk.F(Order.visits) == 5))
+            | ((sk.F(Order.status) == "DONE") & (sk.F(Order.visits) == 9)),
+            [3],
+        ),
+        (~((sk.F(Order.visits) == 5) | (sk.F(Order.city) == "Bern")), [1]),
+        (~((sk.F(Order.visits) == 0) | (sk.F(Order.visits) == 9)), [2]),
+        (~(((sk.F(Order.status) == "OPEN") & sk.F(Order.city).not_exists()) | sk.F(Order.tags).not_exists()), [2]),
+        (~sk.F(Order.city).exists() | ((sk.F(Order.visits) == 9) & (sk.F(Order.status) == "DONE")), [1, 3]),
     ],
 )
 def test_conditions_of_queries_and_writes(db: sk.Session, where: Any, expected: list[int]) -> None:
@@ -63,14 +70,14 @@ def test_conditions_of_queries_and_writes(db: sk.Session, where: Any, expected: 
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
-        ({"visits": sk.value_of("updated")}, [1]),
-        ({"visits": sk.above(sk.value_of("updated"))}, [2, 3]),
-        ({"visits": sk.above(sk.value_of("updated")) & sk.below(9)}, [2]),
-        ({"visits": ~sk.above(sk.value_of("updated"))}, [1]),
-        (sk.none_of({"visits": sk.at_least(sk.value_of("total"))}), [3]),
-        ({"status": sk.value_of("city")}, []),
-        ({"status": sk.other_than(sk.value_of("city"))}, [1, 2, 3]),
-        ({"city": sk.below(sk.value_of("status"))}, [2, 3]),
+        (sk.F(Order.visits) == sk.F(Order.updated), [1]),
+        (sk.F(Order.visits) > sk.F(Order.updated), [2, 3]),
+        ((sk.F(Order.visits) > sk.F(Order.updated)) & (sk.F(Order.visits) < 9), [2]),
+        (~(sk.F(Order.visits) > sk.F(Order.updated)), [1]),
+        (~(field_of(Order, "visits") >= field_of(Order, "total")), [3]),
+        (sk.F(Order.status) == sk.F(Order.city), []),
+        (sk.F(Order.status) != sk.F(Order.city), [1, 2, 3]),
+        (sk.F(Order.city) < sk.F(Order.status), [2, 3]),
     ],
 )
 def test_fields_compare_with_fields(db: sk.Session, where: Any, expected: list[int]) -> None:
@@ -97,7 +104,7 @@ def test_a_put_with_conditions_replaces_only_what_matches(db: sk.Session) -> Non
     with pytest.raises(sk.ConditionFailed, match="the stored Order does not match"):
         db.put(order(1, status="DONE"), where={"status": "PAID"})
     sale = sk.Transaction()
-    sale.put(order(1, status="DONE"), where={"status": "OPEN", "visits": sk.at_most(0)})
+    sale.put(order(1, status="DONE"), where=(sk.F(Order.visits) <= 0) & {"status": "OPEN"})
     db.transact(sale)
     with pytest.raises(sk.TransactionFailed, match="put of Order: ConditionalCheckFailed"):
         db.transact(sale)
@@ -109,22 +116,22 @@ def test_a_put_with_conditions_replaces_only_what_matches(db: sk.Session) -> Non
     ("where", "matches"),
     [
         ({"status": None}, True),
-        ({"status": ~sk.present, "city": sk.absent}, True),
-        ({"city": sk.absent | sk.other_than("Rome")}, True),
-        (sk.none_of({"status": sk.present}), True),
-        (sk.any_of({"status": "OPEN"}, {"status": None}), True),
-        ({"status": sk.other_than("BLOCKED")}, False),
-        ({"city": ~sk.one_of("Rome")}, False),
-        ({"city": ~sk.starting("R")}, False),
-        ({"notes": sk.sized(at_most=3)}, False),
-        ({"tags": ~sk.contains("a")}, False),
-        ({"status": sk.other_than(sk.value_of("city"))}, False),
-        ({"status": None, "city": sk.other_than("Rome")}, False),
-        ({"city": sk.absent & sk.other_than("Rome")}, False),
-        (sk.none_of({"status": "BLOCKED"}), False),
-        (sk.none_of({"status": sk.absent}, {"city": "Rome"}), False),
-        (sk.any_of({"visits": 1}, sk.none_of({"visits": sk.above(3)})), False),
-        ({"status": sk.present}, False),
+        (~sk.F(Order.status).exists() & sk.F(Order.city).not_exists(), True),
+        (sk.F(Order.city).not_exists() | (sk.F(Order.city) != "Rome"), True),
+        (~sk.F(Order.status).exists(), True),
+        ((sk.F(Order.status) == "OPEN") | sk.F(Order.status).not_exists(), True),
+        (sk.F(Order.status) != "BLOCKED", False),
+        (~sk.F(Order.city).is_in("Rome"), False),
+        (~sk.F(Order.city).begins_with("R"), False),
+        (sk.F(Order.notes).size <= 3, False),
+        (~sk.F(Order.tags).contains("a"), False),
+        (sk.F(Order.status) != sk.F(Order.city), False),
+        ((sk.F(Order.city) != "Rome") & {"status": None}, False),
+        (sk.F(Order.city).not_exists() & (sk.F(Order.city) != "Rome"), False),
+        (~(sk.F(Order.status) == "BLOCKED"), False),
+        (~(sk.F(Order.status).not_exists() | (sk.F(Order.city) == "Rome")), False),
+        ((sk.F(Order.visits) == 1) | (~(sk.F(Order.visits) > 3)), False),
+        (sk.F(Order.status).exists(), False),
     ],
 )
 def test_a_missing_item_matches_only_that_fields_are_absent(db: sk.Session, where: Any, matches: bool) -> None:
@@ -151,14 +158,14 @@ def test_a_missing_item_matches_only_that_fields_are_absent(db: sk.Session, wher
 @pytest.mark.parametrize(
     ("where", "kind", "said"),
     [
-        ({"visits": sk.contains(1)}, sk.EncodeError, r"Order\.visits: sk\.contains needs"),
-        ({"visits": sk.starting("1")}, sk.EncodeError, r"Order\.visits: sk\.starting needs"),
-        ({"tags": sk.contains(1)}, sk.EncodeError, r"Order\.tags: expected str"),
-        ({"statu": ~sk.present}, sk.UnknownField, "did you mean 'status'"),
-        (sk.any_of({"statu": "x"}), sk.UnknownField, "did you mean 'status'"),
-        ({"visits": sk.below(sk.value_of("statu"))}, sk.UnknownField, "did you mean 'status'"),
-        ({"visits": sk.value_of("visits")}, sk.EncodeError, r"Order\.visits is compared with itself"),
-        ({"visits": sk.below(sk.value_of("status"))}, sk.EncodeError, "stored as N and status as S"),
+        (field_of(Order, "visits").contains(1), sk.EncodeError, r"Order\.visits: contains needs"),
+        (field_of(Order, "visits").begins_with("1"), sk.EncodeError, r"Order\.visits: begins_with needs"),
+        (field_of(Order, "tags").contains(1), sk.EncodeError, r"Order\.tags: expected str"),
+        ({"statu": None}, sk.UnknownField, "did you mean 'status'"),
+        ({"statu": "x"} | (sk.F(Order.visits) > 1), sk.UnknownField, "did you mean 'status'"),
+        (~({"statu": "x"} & (sk.F(Order.visits) > 1)), sk.UnknownField, "did you mean 'status'"),
+        (sk.F(Order.visits) == sk.F(Order.visits), sk.EncodeError, r"Order\.visits is compared with itself"),
+        (field_of(Order, "visits") < field_of(Order, "status"), sk.EncodeError, "stored as N and status as S"),
     ],
 )
 def test_impossible_conditions_are_rejected(memory: sk.Session, where: Any, kind: type[Exception], said: str) -> None:
@@ -170,30 +177,32 @@ def test_impossible_conditions_are_rejected(memory: sk.Session, where: Any, kind
 
 # 0 values are no list to the store, and 100 are the most that it takes.
 @pytest.mark.parametrize("count", [0, 101])
-def test_one_of_takes_a_limited_number_of_values(count: int) -> None:
-    with pytest.raises(ValueError, match=rf"sk\.one_of takes 1 to 100 values, not {count}"):
-        sk.one_of(*range(count))
-    with pytest.raises(ValueError, match=rf"sk\.one_of takes 1 to 100 values, not {count}"):
-        sk.F(Order.visits).one_of(*range(count))
+def test_is_in_takes_a_limited_number_of_values(count: int) -> None:
+    with pytest.raises(ValueError, match=rf"is_in takes 1 to 100 values, not {count}"):
+        sk.F(Order.visits).is_in(*range(count))
 
 
 def test_combinations_need_conditions() -> None:
-    with pytest.raises(ValueError, match=r"sk\.any_of needs conditions"):
-        sk.any_of()
-    with pytest.raises(ValueError, match=r"sk\.none_of needs conditions"):
-        sk.none_of({"status": "OPEN"}, {})
-    with pytest.raises(TypeError, match=r"& and \| join conditions"):
-        sk.above(1) & 5  # type: ignore[operator]
+    with pytest.raises(ValueError, match=r"& and \| join conditions, and one of them requires nothing"):
+        _ = (sk.F(Order.status) == "OPEN") | {}
+    with pytest.raises(TypeError, match=r"where= takes"):
+        _ = (sk.F(Order.visits) > 1) & 5  # type: ignore[operator]
+    with pytest.raises(TypeError, match=r"a mapping in where= has values"):
+        Requirement(schema_of(Order), {"visits": sk.F(Order.visits) > 1}, {})
 
 
 def test_texts_of_conditions() -> None:
-    where = sk.any_of({"visits": sk.above(1) & ~sk.one_of(5)}, {"city": sk.starting("B") | sk.absent})
-    assert repr(where) == "any_of({'visits': (> 1 and not one of 5)}, {'city': (starting with 'B' or absent)})"
+    where = ((sk.F(Order.visits) > 1) & ~sk.F(Order.visits).is_in(5)) | (
+        sk.F(Order.city).begins_with("B") | sk.F(Order.city).not_exists()
+    )
+    assert repr(where) == (
+        "(((visits > 1) & ~(visits IN (5))) | ((begins_with(city, 'B')) | (attribute_not_exists(city))))"
+    )
 
 
 # The store has a limit for the expressions of a request; its error comes as it is.
 def test_more_conditions_than_the_store_takes(memory: sk.Session) -> None:
     memory.put(Customer(customer="ada"))
-    many = sk.any_of(*({"name": f"{number}"} for number in range(400)))
+    many = reduce(or_, (sk.F(Customer.name) == f"{number}" for number in range(400)))
     with pytest.raises(ClientError, match="ValidationException"):
         memory.count(Customer.key(customer="ada"), where=many)

@@ -32,8 +32,8 @@ PATHS = (
     Parcel.by_grams(depot="a"),
     sk.collection(Depot.key, depot="a"),
 )
-HEAVY: Any = {"grams": sk.above(50)}
-LIGHT: Any = {"grams": sk.other_than(100)}
+HEAVY: Any = sk.F(Parcel.grams) > 50
+LIGHT: Any = sk.F(Parcel.grams) != 100
 
 
 @pytest.fixture

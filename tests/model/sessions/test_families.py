@@ -105,7 +105,7 @@ def test_an_update_through_the_base_class_keeps_the_indexes_of_the_subclass(zoo:
     assert changed == sk.replace(REX, age=7)
     assert row_of(zoo, REX)["gsi2sk"] == {"S": "007#ada#rex"}
     assert [each.age for each in zoo.iterate(Dog.by_breed(breed="collie"), descending=True)] == [7, 0]
-    assert zoo.update(animal(ANY), {"age": sk.add(1)}, where={"age": 0}).age == 1
+    assert zoo.update(animal(ANY), [sk.F(Dog.age).add(1)], where={"age": 0}).age == 1
     with pytest.raises(sk.ConditionFailed):
         zoo.update(animal(REX), {"age": 8}, where={"age": 3})
 

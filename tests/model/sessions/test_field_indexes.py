@@ -133,7 +133,7 @@ def test_an_item_that_lacks_a_field_is_not_in_the_index(desk: sk.Session) -> Non
 
 
 def test_updates_move_items(tickets: sk.Session) -> None:
-    tickets.update(ticket(1).key, {"priority": sk.add(7), "visits": sk.add(1)})
+    tickets.update(ticket(1).key, [sk.F(Ticket.priority).add(7), sk.F(Ticket.visits).add(1)])
     assert ids(tickets.iterate(Ticket.by_status(**OPEN, priority=2))) == ["t2", "t3", "t4", "t1"]
     tickets.update(ticket(1).key, {"status": Status.DONE, "created": at(1)})
     assert ids(tickets.iterate(Ticket.by_status(tenant="acme", status=Status.DONE))) == ["t7", "t1"]
@@ -142,7 +142,7 @@ def test_updates_move_items(tickets: sk.Session) -> None:
 # The store derives the keys, so even an operator needs no read.
 def test_multi_attribute_keys_are_not_computed(tickets: sk.Session) -> None:
     before = tickets.meter.reading("update Ticket").calls
-    tickets.update(ticket(1).key, {"priority": sk.add(1)})
+    tickets.update(ticket(1).key, [sk.F(Ticket.priority).add(1)])
     assert tickets.meter.reading("update Ticket").calls - before == (1 if has_multi_attribute_keys(tickets) else 2)
     (row,) = (row for row in tickets.client.scan(TableName="tickets")["Items"] if row["id"] == {"S": "t1"})
     assert bool(SYNTHETIC & row.keys()) is not has_multi_attribute_keys(tickets)
@@ -151,7 +151,7 @@ def test_multi_attribute_keys_are_not_computed(tickets: sk.Session) -> None:
 def test_transactions(tickets: sk.Session) -> None:
     sale = sk.Transaction()
     sale.put(ticket(8, priority=3), if_absent=True)
-    sale.update(ticket(1).key, {"priority": sk.add(20)})
+    sale.update(ticket(1).key, [sk.F(Ticket.priority).add(20)])
     sale.delete(ticket(2).key)
     sale.check(ticket(3).key, where={"priority": 2})
     tickets.transact(sale)
@@ -172,8 +172,8 @@ def test_classes_share_an_index(desk: sk.Session) -> None:
 
 def test_a_filter_on_a_key_attribute_is_rejected(tickets: sk.Session) -> None:
     with pytest.raises(sk.NoAccessPath, match="created is an attribute of the key"):
-        list(tickets.iterate(Ticket.by_status(**OPEN), where={"created": sk.above(START)}))
-    assert ids(tickets.iterate(Ticket.by_status(**OPEN), where={"visits": sk.above(0)})) == []
+        list(tickets.iterate(Ticket.by_status(**OPEN), where=sk.F(Ticket.created) > START))
+    assert ids(tickets.iterate(Ticket.by_status(**OPEN), where=sk.F(Ticket.visits) > 0)) == []
 
 
 @pytest.mark.parametrize("field", ["tenant", "team"])

@@ -45,7 +45,7 @@ PATHS: list[sk.AccessPath[Parcel]] = [
 ]
 CHANGES = pytest.mark.parametrize(
     "changes",
-    [{"weight": 5}, {"weight": sk.initially(5)}, {"weight": sk.add(5)}, {"weight": 5, "zone": 1}],
+    [{"weight": 5}, [sk.F(Parcel.weight).if_not_exists(5)], [sk.F(Parcel.weight).add(5)], {"weight": 5, "zone": 1}],
     ids=["assigned", "initially", "add", "two fields"],
 )
 
@@ -81,11 +81,13 @@ def test_a_transaction_that_brings_an_item_into_an_index_writes_the_whole_key(
     assert_in_all_indexes(parcels, Parcel(id="1", weight=5))
 
 
-@pytest.mark.parametrize("change", ["a", sk.initially("a")], ids=["assigned", "initially"])
+@pytest.mark.parametrize(
+    "change", [sk.F(Rank.group).set("a"), sk.F(Rank.group).if_not_exists("a")], ids=["set", "if_not_exists"]
+)
 def test_an_update_of_the_field_that_decides_the_shard_writes_the_whole_key(db: sk.Session, change: Any) -> None:
     db.create_tables(Rank)
     db.client.put_item(TableName="old-rows-ranks", Item={"pk": {"S": "RANK#1"}, "id": {"S": "1"}})
-    after = db.update(Rank.key(id="1"), {"group": change})
+    after = db.update(Rank.key(id="1"), change)
     assert list(db.iterate(Rank.top())) == [after]
     assert db.audit(Rank.__table__).fine == 1
 
@@ -186,9 +188,9 @@ class Visit(sk.Item, table="old-rows-visits"):
     ("changes", "path"),
     [
         ({"night": 5}, Visit.by_night(city="Rome")),
-        ({"night": sk.add(5)}, Visit.by_night(city="Rome")),
+        ([sk.F(Visit.night).add(5)], Visit.by_night(city="Rome")),
         ({"stars": 3}, Visit.by_stars(city="Rome")),
-        ({"stars": sk.add(3)}, Visit.by_stars(city="Rome")),
+        ([sk.F(Visit.stars).add(3)], Visit.by_stars(city="Rome")),
     ],
     ids=["night", "night added", "stars", "stars added"],
 )

@@ -77,7 +77,7 @@ def test_threads_share_a_session(store: str) -> None:
             path = Order.key(customer=f"c{thread}")
             for number in range(10):
                 db.put(Order(customer=f"c{thread}", number=number))
-                db.update(Order.key(customer=f"c{thread}", number=number), {"visits": sk.add(1)})
+                db.update(Order.key(customer=f"c{thread}", number=number), [sk.F(Order.visits).add(1)])
             db.batch(put=[Order(customer=f"c{thread}", number=number) for number in range(10, 60)])
             return numbers(list(db.iterate(path)))
 

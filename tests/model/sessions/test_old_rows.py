@@ -62,23 +62,23 @@ def test_updates_of_whole_rows_need_one_request(old: sk.Session) -> None:
     [
         ({"status": "active"}, True),
         ({"status": "closed"}, False),
-        ({"status": sk.other_than("active")}, False),
-        ({"status": sk.other_than("closed")}, True),
-        ({"status": sk.one_of("active", "new")}, True),
-        ({"status": sk.present}, True),
-        ({"status": sk.absent}, False),
-        ({"credit": sk.above(99)}, True),
-        ({"credit": sk.below(100)}, False),
-        ({"credit": sk.at_most(100), "level": 0}, True),
+        (sk.F(Account.status) != "active", False),
+        (sk.F(Account.status) != "closed", True),
+        (sk.F(Account.status).is_in("active", "new"), True),
+        (sk.F(Account.status).exists(), True),
+        (sk.F(Account.status).not_exists(), False),
+        (sk.F(Account.credit) > 99, True),
+        (sk.F(Account.credit) < 100, False),
+        ((sk.F(Account.credit) <= 100) & {"level": 0}, True),
         ({"limit": None}, True),
-        ({"limit": sk.present}, False),
-        ({"limit": sk.other_than(5)}, True),
+        (sk.F(Account.limit).exists(), False),
+        (sk.F(Account.limit) != 5, True),
         ({"alias": "none yet"}, True),
         ({"alias": None}, False),
-        ({"tags": sk.absent}, True),
-        ({"tags": sk.sized(at_most=0)}, True),
+        (sk.F(Account.tags).not_exists(), True),
+        (sk.F(Account.tags).size <= 0, True),
         ({"marks": {"new"}}, True),
-        ({"marks": sk.sized(at_most=0)}, False),
+        (sk.F(Account.marks).size <= 0, False),
         ({"notes": ["hello"]}, True),
     ],
 )
@@ -108,13 +108,13 @@ def test_conditions_see_defaults(old: sk.Session, where: dict[str, Any], matches
     ("where", "matches"),
     [
         ({"limit": None}, True),
-        ({"limit": sk.present}, False),
-        ({"limit": sk.other_than(1)}, True),
-        ({"limit": sk.below(5)}, False),
+        (sk.F(Account.limit).exists(), False),
+        (sk.F(Account.limit) != 1, True),
+        (sk.F(Account.limit) < 5, False),
         ({"alias": None}, True),
         ({"alias": "none yet"}, False),
-        ({"tags": sk.absent, "marks": sk.absent}, True),
-        ({"marks": sk.sized(at_most=0)}, True),
+        (sk.F(Account.tags).not_exists() & sk.F(Account.marks).not_exists(), True),
+        (sk.F(Account.marks).size <= 0, True),
     ],
 )
 def test_conditions_see_none_in_null(old: sk.Session, where: dict[str, Any], matches: bool) -> None:
@@ -143,21 +143,21 @@ def test_operators_start_from_what_the_item_shows(old: sk.Session, stored: dict[
     assert shown is not None
     changed = old.update(
         ONE,
-        {
-            "credit": sk.add(-10),
-            "level": sk.add(1),
-            "limit": sk.add(5),
-            "alias": sk.initially("first"),
-            "tags": sk.add({"a"}),
-            "marks": sk.add({"b"}),
-            "notes": sk.append(["there"]),
-        },
+        [
+            sk.F(Account.credit).add(-10),
+            sk.F(Account.level).add(1),
+            sk.F(Account.limit).add(5),
+            sk.F(Account.alias).if_not_exists("first"),
+            sk.F(Account.tags).add({"a"}),
+            sk.F(Account.marks).add({"b"}),
+            sk.F(Account.notes).append(["there"]),
+        ],
     )
     assert (changed.credit, changed.level, changed.limit) == (90, 1, 5)
     assert changed.alias == (shown.alias or "first")
     assert (changed.tags, changed.marks, changed.notes) == ({"a"}, {"new", "b"}, ["hello", "there"])
     assert old.get(ONE, consistent=True) == changed
-    assert old.update(ONE, {"marks": sk.discard({"new", "b"})}).marks == set()
+    assert old.update(ONE, [sk.F(Account.marks).delete({"new", "b"})]).marks == set()
 
 
 def test_newer_by_compares_with_the_default(old: sk.Session) -> None:
@@ -208,21 +208,25 @@ def test_a_field_of_the_key_is_read_from_the_key(old: sk.Session) -> None:
     put_row(old, {"pk": {"S": "STALL#east#007"}})
     path = Stall.key(market="east", number=7)
     assert old.get(path) == Stall(market="east", number=7)
-    assert old.count(path, where={"market": "east", "number": sk.above(6)}) == 1
+    assert old.count(path, where=(sk.F(Stall.number) > 6) & {"market": "east"}) == 1
     assert old.delete(path, where={"market": "east"}) == Stall(market="east", number=7)
 
 
 # A required field that only an index key holds.
-def test_conditions_see_a_field_that_an_index_key_holds(old: sk.Session) -> None:
+# The field's one form is its attribute; an update that the index key depends on, or a put, stores it.
+def test_conditions_compare_the_attribute_of_a_field_that_an_index_key_holds(old: sk.Session) -> None:
     row = account_row(gsi1pk={"S": "OWNER#ann"}, gsi1sk={"S": "active#1"})
     del row["owner"]
     put_row(old, row)
-    assert old.count(ONE, where={"owner": "ann"}) == 1
-    assert old.count(ONE, where={"owner": "bob"}) == 0
+    item = old.get(ONE)
+    assert item is not None
+    assert item.owner == "ann"
+    assert old.count(ONE, where={"owner": "ann"}) == 0
     with pytest.raises(sk.ConditionFailed):
-        old.update(ONE, {"credit": 1}, where={"owner": "bob"})
+        old.update(ONE, {"credit": 1}, where={"owner": "ann"})
+    old.put(item)
+    assert old.count(ONE, where={"owner": "ann"}) == 1
     assert old.update(ONE, {"credit": 1}, where={"owner": "ann"}).credit == 1
-    assert old.delete(ONE, where={"owner": "ann"}) is not None
 
 
 class Visit(sk.Item, table=OLD):
@@ -238,24 +242,20 @@ TEN = datetime(2026, 1, 4, 10, tzinfo=UTC)
 HALF_HOUR = timedelta(minutes=30)
 
 
-# The same instant, as three programs store it; their texts have another order than the times.
-@pytest.mark.parametrize("stored", ["2026-01-04T10:00:00.000000Z", "2026-01-04T10:00:00Z", "2026-01-04T12:00:00+02:00"])
 @pytest.mark.parametrize(
     ("where", "matches"),
     [
         ({"at": TEN}, True),
-        ({"at": sk.other_than(TEN)}, False),
-        ({"at": sk.above(TEN + HALF_HOUR)}, False),
-        ({"at": sk.above(TEN - HALF_HOUR) & sk.below(TEN + HALF_HOUR)}, True),
-        ({"at": ~sk.one_of(TEN)}, False),
-        ({"left": sk.below(TEN)}, False),
-        ({"left": sk.absent, "at": sk.present}, True),
+        (sk.F(Visit.at) != TEN, False),
+        (sk.F(Visit.at) > TEN + HALF_HOUR, False),
+        (sk.F(Visit.at).between(TEN - HALF_HOUR, TEN + HALF_HOUR), True),
+        (~sk.F(Visit.at).is_in(TEN), False),
+        (sk.F(Visit.left) < TEN, False),
+        (sk.F(Visit.left).not_exists() & sk.F(Visit.at).exists(), True),
     ],
 )
-def test_conditions_compare_times_in_any_form(
-    old: sk.Session, stored: str, where: dict[str, Any], matches: bool
-) -> None:
-    put_row(old, {"pk": {"S": "VISIT#1"}, "id": {"S": "1"}, "at": {"S": stored}})
+def test_conditions_compare_times(old: sk.Session, where: Any, matches: bool) -> None:
+    put_row(old, {"pk": {"S": "VISIT#1"}, "id": {"S": "1"}, "at": {"S": "2026-01-04T10:00:00.000000Z"}})
     path = Visit.key(id="1")
     assert old.count(path, where=where) == matches
     assert len(list(old.iterate(path, where=where))) == matches
@@ -269,9 +269,8 @@ def test_conditions_compare_times_in_any_form(
         old.delete(path, where=where)
 
 
-@pytest.mark.parametrize("stored", ["2026-01-04T10:00:00.000000Z", "2026-01-04T10:00:00Z", "2026-01-04T12:00:00+02:00"])
-def test_newer_by_compares_times_in_any_form(old: sk.Session, stored: str) -> None:
-    put_row(old, {"pk": {"S": "VISIT#1"}, "id": {"S": "1"}, "at": {"S": stored}})
+def test_newer_by_compares_times(old: sk.Session) -> None:
+    put_row(old, {"pk": {"S": "VISIT#1"}, "id": {"S": "1"}, "at": {"S": "2026-01-04T10:00:00.000000Z"}})
     assert not old.put(Visit(id="1", at=TEN), newer_by="at")
     assert old.put(Visit(id="1", at=TEN + HALF_HOUR), newer_by="at")
     assert old.put(Visit(id="2", at=TEN), newer_by="at")
@@ -296,7 +295,7 @@ def test_a_write_of_a_row_that_cannot_be_decoded_says_that_it_was_made(old: sk.S
 
 def test_a_row_that_is_read_first_is_decoded_before_it_is_written(old: sk.Session) -> None:
     undecodable(old)
-    for changes in ({"limit": 5}, {"marks": sk.add({"x"})}, {"status": "closed"}):
+    for changes in ({"limit": 5}, [sk.F(Account.marks).add({"x"})], {"status": "closed"}):
         with pytest.raises(sk.DecodeError) as error:
             old.update(ONE, changes)
         assert not error.value.written

@@ -22,7 +22,7 @@ def old(db: sk.Session) -> sk.Session:
 def test_where_sees_rows_of_older_versions_as_upgraded(old: sk.Session) -> None:
     put_row(old, reading_row(text="7"), "old-readings")
     path = Reading.key(sensor="s")
-    for where, matches in (({"value": 7}, 1), ({"value": 8}, 0), ({"seen": 0}, 1), ({"value": sk.above(6)}, 1)):
+    for where, matches in (({"value": 7}, 1), ({"value": 8}, 0), ({"seen": 0}, 1), (sk.F(Reading.value) > 6, 1)):
         assert old.count(path, where=where) == matches
         assert len(list(old.iterate(path, where=where))) == matches
         assert len(old.page(path, where=where).items) == matches
@@ -32,7 +32,7 @@ def test_where_sees_rows_of_older_versions_as_upgraded(old: sk.Session) -> None:
     with pytest.raises(sk.ConditionFailed):
         old.delete(SENSOR, where={"value": 8})
     assert row_of(old, SENSOR) == reading_row(text="7")
-    assert old.update(SENSOR, {"seen": sk.add(1)}, where={"value": 7}) == Reading(sensor="s", value=7, seen=1)
+    assert old.update(SENSOR, [sk.F(Reading.seen).add(1)], where={"value": 7}) == Reading(sensor="s", value=7, seen=1)
     assert old.count(Reading.by_value(value=7)) == 1
 
 
@@ -64,13 +64,13 @@ def test_deletes_and_transactions_see_rows_of_older_versions_as_upgraded(old: sk
     put_row(old, reading_row("t", text="9", extra={"S": "kept"}), "old-readings")
     both = sk.Transaction()
     both.delete(SENSOR, where={"value": 7})
-    both.update(Reading.key(sensor="t"), {"seen": sk.add(2)}, where={"value": sk.below(9)})
+    both.update(Reading.key(sensor="t"), [sk.F(Reading.seen).add(2)], where=sk.F(Reading.value) < 9)
     with pytest.raises(sk.TransactionFailed) as error:
         old.transact(both)
     assert error.value.reasons == ("ConditionalCheckFailed", "ConditionalCheckFailed")
     both = sk.Transaction()
     both.delete(SENSOR, where={"value": 7})
-    both.update(Reading.key(sensor="t"), {"seen": sk.add(2)}, where={"value": 9})
+    both.update(Reading.key(sensor="t"), [sk.F(Reading.seen).add(2)], where={"value": 9})
     old.transact(both)
     assert old.get(SENSOR) is None
     assert old.get(Reading.key(sensor="t")) == Reading(sensor="t", value=9, seen=2)
@@ -160,7 +160,11 @@ ADDED: dict[str, Any] = {"M": {"to": {"M": {"city": {"S": "Ulm"}}}}}
         ({"name": "eve"}, address("Rome"), oslo_to("Oslo")),
         ({"home.city": "Paris"}, address("Paris"), oslo_to("Oslo")),
         ({"moves[0].to.city": "Riga"}, address("Rome"), oslo_to("Riga")),
-        ({"moves": sk.append([Move(Address("Ulm"))])}, address("Rome"), {"L": [move("Oslo"), move("Bern"), ADDED]}),
+        (
+            [sk.F(Resident.moves).append([Move(Address("Ulm"))])],
+            address("Rome"),
+            {"L": [move("Oslo"), move("Bern"), ADDED]},
+        ),
         ({"home": Address("Paris")}, {"M": {"city": {"S": "Paris"}}}, oslo_to("Oslo")),
         ({"moves": [Move(Address("Ulm"))]}, address("Rome"), {"L": [ADDED]}),
     ],

@@ -50,10 +50,12 @@ def calls(db: sk.Session) -> int:
 
 # Rows that are older than the index, with and without the field.
 @pytest.mark.parametrize("points", [{}, {"points": {"N": "3"}}], ids=["absent", "stored"])
-@pytest.mark.parametrize("change", [sk.add(2), sk.initially(7)], ids=["add", "initially"])
+@pytest.mark.parametrize(
+    "change", [sk.F(Score.points).add(2), sk.F(Score.points).if_not_exists(7)], ids=["add", "if_not_exists"]
+)
 def test_an_operator_completes_the_index_key(scores: sk.Session, points: Any, change: Any) -> None:
     store(scores, **points)
-    after = scores.update(ADA, {"points": change})
+    after = scores.update(ADA, change)
     assert list(scores.iterate(Score.by_points(game="chess"))) == [after]
     assert scores.audit(Score.__table__).fine == 1
 
@@ -61,7 +63,7 @@ def test_an_operator_completes_the_index_key(scores: sk.Session, points: Any, ch
 def test_an_operator_of_a_transaction_completes_the_index_key(scores: sk.Session) -> None:
     store(scores, team={"S": "red"})
     transaction = sk.Transaction()
-    transaction.update(ADA, {"points": sk.add(2)})
+    transaction.update(ADA, [sk.F(Score.points).add(2)])
     scores.transact(transaction)
     (found,) = scores.iterate(Score.by_team(team="red"))
     assert found == Score(player="ada", team="red", points=2)
@@ -69,11 +71,13 @@ def test_an_operator_of_a_transaction_completes_the_index_key(scores: sk.Session
 
 
 # The index is made of fields alone, and the row lacks one that has a default.
-@pytest.mark.parametrize("change", [sk.add(1), sk.initially(1)], ids=["add", "initially"])
+@pytest.mark.parametrize(
+    "change", [sk.F(Season.wins).add(1), sk.F(Season.wins).if_not_exists(1)], ids=["add", "if_not_exists"]
+)
 def test_an_operator_that_brings_an_item_into_an_index_of_fields(db: sk.Session, change: Any) -> None:
     db.create_tables(Season)
     db.client.put_item(TableName="operated-seasons", Item={**ROW, "game": {"S": "go"}})
-    after = db.update(Season.key(player="ada"), {"wins": change})
+    after = db.update(Season.key(player="ada"), change)
     assert after == Season(player="ada", game="go", wins=1)
     assert list(db.iterate(Season.by_wins(game="go"))) == [after]
     assert db.audit(Season.__table__).fine == 1
@@ -83,7 +87,7 @@ def test_an_operator_that_brings_an_item_into_an_index_of_fields(db: sk.Session,
 def test_an_item_with_complete_keys_takes_one_request(scores: sk.Session, team: str | None) -> None:
     scores.put(Score(player="ada", team=team))
     before = calls(scores)
-    assert scores.update(ADA, {"points": sk.add(2)}).points == 2
+    assert scores.update(ADA, [sk.F(Score.points).add(2)]).points == 2
     assert calls(scores) == before + 1
 
 
@@ -98,10 +102,10 @@ def test_an_assignment_outside_of_a_sparse_index_takes_one_request(scores: sk.Se
 
 def test_operators_and_assignments_together(scores: sk.Session) -> None:
     store(scores)
-    after = scores.update(ADA, {"points": sk.add(2), "team": "blue"})
+    after = scores.update(ADA, [sk.F(Score.points).add(2), {"team": "blue"}])
     for path in (Score.by_points(game="chess"), Score.by_team(team="blue")):
         assert list(scores.iterate(path)) == [after]
-    after = scores.update(ADA, {"points": sk.add(2), "team": None})
+    after = scores.update(ADA, [sk.F(Score.points).add(2), {"team": None}])
     assert list(scores.iterate(Score.by_points(game="chess"))) == [after]
     assert list(scores.iterate(Score.by_team(team="blue"))) == []
     assert scores.audit(Score.__table__).fine == 1

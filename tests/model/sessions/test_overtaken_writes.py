@@ -115,45 +115,6 @@ def test_one_of_two_puts_of_the_same_version_wins() -> None:
         assert db.get(ONE) == Task(id="1", owner="bob", rev=1)
 
 
-# The store cannot compare the time, so the program does, and the rest of the condition with it.
-def test_a_row_of_the_current_version_with_a_foreign_time_is_guarded_too() -> None:
-    where = {"at": AT, "owner": None}
-    with overtaken(
-        lambda db: db.put(Visit(id="1", at=AT, owner="ada"), where=where),
-        lambda db: db.update(VISIT, {"owner": "bob"}, where=FREE),
-    ) as db:
-        assert db.get(VISIT) == Visit(id="1", at=AT, owner="bob")
-
-
-class Seat(sk.Item, table="overtaken-seats"):
-    id: str
-    city: str
-    status: str = "FREE"
-
-    key = sk.Key("S#{id}")
-    by_city = sk.Index("gsi1", ("city",), ("status", "id"))
-
-
-# The row was copied from a store without multi-attribute keys, and has its city in the joined key alone.
-def test_a_field_that_only_a_joined_index_key_has_is_guarded() -> None:
-    row = {"pk": {"S": "S#1"}, "id": {"S": "1"}, "gsi1pk": {"S": "Rome"}, "gsi1sk": {"S": "FREE#1"}}
-    moved = {**row, "gsi1pk": {"S": "Oslo"}}
-    pending = [moved]
-
-    def chance() -> float:
-        if pending:
-            db.client.put_item(TableName="overtaken-seats", Item=pending.pop())
-        return 0.0
-
-    with sk.connect("memory:", pacing=Pacing(chance=chance)) as db:
-        db.create_tables(Seat)
-        db.client.put_item(TableName="overtaken-seats", Item=row)
-        with pytest.raises(sk.ConditionFailed):
-            db.delete(Seat.key(id="1"), where={"city": "Rome"})
-        assert not pending
-        assert db.client.scan(TableName="overtaken-seats")["Items"] == [moved]
-
-
 # Nobody is faster here: the second attempt succeeds.
 def test_without_another_writer_the_write_is_made() -> None:
     with sk.connect("memory:") as db:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 import sortkey as sk
+from sortkey.model.changes.typed_field import field_of
 from sortkey.model.items.item import schema_of
 from tests.model.sessions.old_rows import put_row, row_of
 
@@ -66,18 +67,20 @@ def test_places_change_alone(baskets: sk.Session) -> None:
     put_row(baskets, row, "place-baskets")
     changed = baskets.update(
         ONE,
-        {
-            "address.city": "Bern",
-            "address.zip_code": "3000",
-            "lines[1].quantity": sk.add(2),
-            "lines[0].labels": sk.add({"new"}),
-            "counts.mon": sk.add(1),
-            "counts.tue": sk.add(5),
-            sk.place("counts", "a.b"): 7,
-            "notes.x": None,
-            "marks[1]": "changed",
-            "status": "DONE",
-        },
+        [
+            sk.F(Basket.lines)[1].at(Line.quantity).add(2),
+            sk.F(Basket.lines)[0].at(Line.labels).add({"new"}),
+            sk.F(Basket.counts)["mon"].add(1),
+            sk.F(Basket.counts)["tue"].add(5),
+            sk.F(Basket.counts)["a.b"].set(7),
+            {
+                "address.city": "Bern",
+                "address.zip_code": "3000",
+                "notes.x": None,
+                "marks[1]": "changed",
+                "status": "DONE",
+            },
+        ],
     )
     expected = full()
     expected.address = Address(city="Bern", zip_code="3000")
@@ -98,33 +101,33 @@ def test_places_change_alone(baskets: sk.Session) -> None:
 def test_a_change_of_a_place_needs_one_request(baskets: sk.Session) -> None:
     baskets.put(full())
     before = baskets.meter.reading("update Basket").calls
-    baskets.update(ONE, {"address.city": "Bern", "counts.mon": sk.add(1)})
+    baskets.update(ONE, [sk.F(Basket.counts)["mon"].add(1), {"address.city": "Bern"}])
     assert baskets.meter.reading("update Basket").calls == before + 1
 
 
 # The row has none of these attributes; the item shows their defaults, and the defaults of what is inside.
 def test_places_in_what_a_row_lacks(baskets: sk.Session) -> None:
     put_row(baskets, {"pk": {"S": "BASKET#1"}, "id": {"S": "1"}}, "place-baskets")
-    changed = baskets.update(ONE, {"address.visits": sk.add(1), "counts.mon": sk.add(1)})
+    changed = baskets.update(ONE, [sk.F(Basket.address).at(Address.visits).add(1), sk.F(Basket.counts)["mon"].add(1)])
     assert changed == Basket(id="1", address=Address(visits=11), counts={"mon": 1})
     put_row(baskets, {"pk": {"S": "BASKET#1"}, "id": {"S": "1"}, "address": {"M": {}}}, "place-baskets")
-    assert baskets.update(ONE, {"address.visits": sk.add(1)}).address == Address(visits=11)
+    assert baskets.update(ONE, [sk.F(Basket.address).at(Address.visits).add(1)]).address == Address(visits=11)
 
 
 @pytest.mark.parametrize("place", ["lines[2].quantity", "marks[2]", "billing.visits"])
 def test_a_place_that_the_item_does_not_have(baskets: sk.Session, place: str) -> None:
     baskets.put(full())
     with pytest.raises(sk.ConditionFailed, match="has no ") as error:
-        baskets.update(ONE, {place: "x" if place == "marks[2]" else sk.add(1)})
+        baskets.update(ONE, field_of(Basket, place).set("x") if place == "marks[2]" else field_of(Basket, place).add(1))
     assert error.value.item == full()
     assert baskets.get(ONE, consistent=True) == full()
 
 
 def test_transactions_and_upserts_change_places(baskets: sk.Session) -> None:
-    assert baskets.upsert(ONE, {"counts.mon": sk.add(1)}) == Basket(id="1", counts={"mon": 1})
-    assert baskets.upsert(ONE, {"counts.mon": sk.add(1)}).counts == {"mon": 2}
+    assert baskets.upsert(ONE, [sk.F(Basket.counts)["mon"].add(1)]) == Basket(id="1", counts={"mon": 1})
+    assert baskets.upsert(ONE, [sk.F(Basket.counts)["mon"].add(1)]).counts == {"mon": 2}
     sale = sk.Transaction()
-    sale.update(ONE, {"counts.mon": sk.add(1), "address.city": "Bern"})
+    sale.update(ONE, [sk.F(Basket.counts)["mon"].add(1), {"address.city": "Bern"}])
     baskets.transact(sale)
     assert baskets.get(ONE, consistent=True) == Basket(id="1", counts={"mon": 3}, address=Address(city="Bern"))
     with pytest.raises(sk.EncodeError, match=r"a new item would have no lines\[0\]\.quantity"):
@@ -153,33 +156,33 @@ def test_impossible_places(db: sk.Session, changes: dict[str, Any], kind: type[E
 
 PLACES_ON_FULL = [
     ({"address.city": "Rome"}, True),
-    ({"address.city": sk.starting("R") & sk.other_than("Rom")}, True),
-    ({"address.visits": sk.at_least(10)}, True),
+    (sk.F(Basket.address).at(Address.city).begins_with("R") & (sk.F(Basket.address).at(Address.city) != "Rom"), True),
+    (sk.F(Basket.address).at(Address.visits) >= 10, True),
     ({"address.zip_code": None}, True),
     ({"billing.city": "Berlin"}, False),
     ({"billing.city": None}, True),
-    ({"lines[1].quantity": sk.above(3) & sk.below(5)}, True),
-    ({"lines[2].quantity": sk.above(0)}, False),
-    ({"lines[2].quantity": sk.absent}, True),
-    ({"lines[1].labels": sk.contains("x")}, True),
-    ({"lines[0].labels": sk.absent}, True),
+    ((sk.F(Basket.lines)[1].at(Line.quantity) > 3) & (sk.F(Basket.lines)[1].at(Line.quantity) < 5), True),
+    (sk.F(Basket.lines)[2].at(Line.quantity) > 0, False),
+    (sk.F(Basket.lines)[2].at(Line.quantity).not_exists(), True),
+    (sk.F(Basket.lines)[1].at(Line.labels).contains("x"), True),
+    (sk.F(Basket.lines)[0].at(Line.labels).not_exists(), True),
     ({"counts.mon": 1}, True),
     ({"counts.tue": None}, True),
-    ({"counts.tue": sk.other_than(1)}, True),
-    ({sk.place("counts", "mon"): sk.above(1)}, False),
-    ({"marks[0]": "m", "marks[1]": ~sk.one_of("m")}, True),
-    (sk.none_of({"counts.mon": 1}), False),
+    (sk.F(Basket.counts)["tue"] != 1, True),
+    (sk.F(Basket.counts)["mon"] > 1, False),
+    (~sk.F(Basket.marks)[1].is_in("m") & {"marks[0]": "m"}, True),
+    (~(sk.F(Basket.counts)["mon"] == 1), False),
 ]
 PLACES_ON_EMPTY = [
     ({"address.city": "Berlin"}, True),
-    ({"address.city": sk.other_than("Berlin")}, False),
-    ({"address.visits": sk.below(10)}, False),
-    ({"address.zip_code": sk.present}, False),
+    (sk.F(Basket.address).at(Address.city) != "Berlin", False),
+    (sk.F(Basket.address).at(Address.visits) < 10, False),
+    (sk.F(Basket.address).at(Address.zip_code).exists(), False),
     ({"billing.visits": 10}, False),
-    ({"billing.visits": sk.absent}, True),
+    (sk.F(Basket.billing).at(Address.visits).not_exists(), True),
     ({"lines[0].quantity": 1}, False),
-    ({"counts.mon": sk.absent}, True),
-    (sk.none_of({"address.city": "Berlin"}), False),
+    (sk.F(Basket.counts)["mon"].not_exists(), True),
+    (~(sk.F(Basket.address).at(Address.city) == "Berlin"), False),
 ]
 
 

@@ -61,29 +61,29 @@ def test_an_entry_that_is_no_newer_changes_nothing(db: sk.Session, late: Book) -
 
 
 def test_changes_of_fields_go_with_it(db: sk.Session) -> None:
-    db.put_entry(PATH, Shelf.books, "a", EMMA, newer_by="updated", changes={"note": "x", "revision": sk.add(1)})
+    db.put_entry(PATH, Shelf.books, "a", EMMA, newer_by="updated", changes=[sk.F(Shelf.revision).add(1), {"note": "x"}])
     item = db.put_entry(
         PATH,
         Shelf.books,
         "a",
         EMMA_LATER,
         newer_by="updated",
-        changes={"note": None, "revision": sk.add(1), "labels": sk.add({"new"})},
+        changes=[sk.F(Shelf.revision).add(1), sk.F(Shelf.labels).add({"new"}), {"note": None}],
     ).item
     assert (item.note, item.revision, item.labels) == (None, 2, {"new"})
 
 
 def test_further_conditions_hold_for_a_new_item_and_an_old_one(db: sk.Session) -> None:
-    few = {"labels": sk.sized(at_most=1)}
+    few = sk.F(Shelf.labels).size <= 1
     for name in ("a", "b"):
-        added = {"labels": sk.add({name})}
+        added = [sk.F(Shelf.labels).add({name})]
         assert db.put_entry(PATH, Shelf.books, name, EMMA, newer_by="updated", changes=added, where=few).written
     written, item = db.put_entry(PATH, Shelf.books, "c", EMMA, newer_by="updated", where=few)
     assert not written
     assert item.books.keys() == {"a", "b"}
     with pytest.raises(sk.ItemMissing, match=r"Shelf.key\(.*\) does not exist"):
         db.put_entry(
-            Shelf.key(room="hall", shelf=2), Shelf.books, "a", EMMA, newer_by="updated", where={"note": sk.present}
+            Shelf.key(room="hall", shelf=2), Shelf.books, "a", EMMA, newer_by="updated", where=sk.F(Shelf.note).exists()
         )
 
 
@@ -129,4 +129,4 @@ def test_what_can_never_be_written_is_rejected(db: sk.Session) -> None:
     with pytest.raises(sk.UnknownField, match="no field 'age'"):
         db.put_entry(PATH, Shelf.books, "a", EMMA, newer_by="age")
     with pytest.raises(sk.KeyChange, match="primary key"):
-        db.put_entry(PATH, Shelf.books, "a", EMMA, newer_by="updated", changes={"shelf": sk.add(1)})
+        db.put_entry(PATH, Shelf.books, "a", EMMA, newer_by="updated", changes=[sk.F(Shelf.shelf).add(1)])

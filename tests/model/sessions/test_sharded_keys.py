@@ -53,7 +53,7 @@ def test_an_exact_key_takes_one_request(log: sk.Session) -> None:
 
 
 def test_writes_find_the_shard(log: sk.Session) -> None:
-    assert log.update(Event.key(day="mon", id="e07"), {"size": sk.add(5)}).size == 6
+    assert log.update(Event.key(day="mon", id="e07"), [sk.F(Event.size).add(5)]).size == 6
     assert not log.put(Event(day="mon", id="e07"), if_absent=True)
     actions = sk.Transaction()
     actions.put(Event(day="mon", id="e07", size=70))

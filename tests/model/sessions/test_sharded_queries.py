@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
+from sortkey.model.changes.typed_field import field_of
 from tests.model.sessions.leaderboard import leaderboard
 
 Score = leaderboard(4)
@@ -57,7 +58,7 @@ def test_descending_is_the_same_order_backward(scores: sk.Session) -> None:
 def test_ranges_filters_first_and_count(scores: sk.Session) -> None:
     path = Score.top(board="b")
     assert [each.score for each in scores.iterate(path.between(3, 4))] == [3, 3, 4, 4]
-    assert sorted(players(scores.iterate(path, where={"player": sk.one_of("p07", "p30")}))) == ["p07", "p30"]
+    assert sorted(players(scores.iterate(path, where=field_of(Score, "player").is_in("p07", "p30")))) == ["p07", "p30"]
     assert [each.score for each in (scores.first(path), scores.first(path, descending=True)) if each] == [0, 19]
     assert scores.first(Score.top(board="none")) is None
     assert scores.count(path) == 40
@@ -95,7 +96,7 @@ def test_an_index_without_a_field_is_spread_by_the_primary_key(scores: sk.Sessio
 # An ADD moves the item in the index without a read: the sort key is the field itself, and the shard stays.
 def test_adding_to_a_native_sort_key_moves_the_item_in_its_shard(scores: sk.Session) -> None:
     before = stored(scores, "p00")["toppk"]
-    scores.update(Score.key(player="p00"), {"score": sk.add(100)})
+    scores.update(Score.key(player="p00"), [field_of(Score, "score").add(100)])
     top = scores.first(Score.top(board="b"), descending=True)
     assert top is not None
     assert (top.player, top.score) == ("p00", 100)

@@ -15,14 +15,14 @@ FIRST = Order.key(customer=order(1).customer, number=1)
 
 def noting(token: str, text: str = "note") -> sk.Transaction:
     transaction = sk.Transaction(token=token)
-    transaction.update(FIRST, {"notes": sk.append([text])})
+    transaction.update(FIRST, [sk.F(Order.notes).append([text])])
     return transaction
 
 
 def visiting(token: str) -> sk.Transaction:
     """The key of an index has the field, so the item is read first."""
     transaction = sk.Transaction(token=token)
-    transaction.update(FIRST, {"visits": sk.add(1)})
+    transaction.update(FIRST, [sk.F(Order.visits).add(1)])
     return transaction
 
 
@@ -79,7 +79,7 @@ def test_a_new_transaction_that_reads_first_differs(db: sk.Session, token: str) 
 # A condition that fails writes nothing, so the token is still free.
 def test_a_transaction_that_failed_may_be_sent_again(db: sk.Session, token: str) -> None:
     late = sk.Transaction(token=token)
-    late.update(FIRST, {"notes": sk.append(["note"])}, where={"status": "LATE"})
+    late.update(FIRST, [sk.F(Order.notes).append(["note"])], where={"status": "LATE"})
     with pytest.raises(sk.TransactionFailed):
         db.transact(late)
     db.update(FIRST, {"status": "LATE"})

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
+from sortkey.model.changes.typed_field import field_of
 from tests.model.typed_values import THINGS, Circle, Money, Rank, Size, Square, Thing
 
 ONE = Thing.key(owner="ada", id=1)
@@ -57,26 +58,24 @@ def test_every_read_gives_the_values(things: sk.Session) -> None:
     [
         ({"payload": {"a": [1]}}, 1),
         ({"payload.a[0]": 1}, 1),
-        ({"payload.a[0]": sk.above(1)}, 0),
-        ({"payload.a": sk.contains(1)}, 1),
+        (sk.F(Thing.payload)["a"][0] > 1, 0),
+        (sk.F(Thing.payload)["a"].contains(1), 1),
         ({"payload.missing.deeper": None}, 1),
         ({"code": 7}, 1),
         ({"code": "7"}, 0),
-        ({"code": sk.above(5)}, 1),
-        ({"code": sk.above("5")}, 0),
-        ({"shape": Circle(2)}, 1),
-        ({"shape": Square(Decimal(2))}, 0),
-        ({"pair[1]": sk.starting("a")}, 1),
-        ({"path": sk.contains("b")}, 1),
-        ({"took": sk.at_least(timedelta(minutes=1))}, 1),
-        ({"took": sk.below(timedelta(minutes=1))}, 0),
+        (sk.F(Thing.code) > 5, 1),
+        (sk.F(Thing.code) > "5", 0),
+        (field_of(Thing, "pair[1]").begins_with("a"), 1),
+        (sk.F(Thing.path).contains("b"), 1),
+        (sk.F(Thing.took) >= timedelta(minutes=1), 1),
+        (sk.F(Thing.took) < timedelta(minutes=1), 0),
         ({"size.height": 3}, 1),
         ({"price": Money(Decimal("9.90"), "EUR")}, 1),
-        ({"price": sk.other_than(Money(Decimal("9.90"), "EUR"))}, 0),
-        ({"rank": sk.one_of(Rank(3), Rank(4))}, 1),
-        ({"rank": sk.above(Rank(4))}, 0),
-        ({"seen": sk.above(NOON - timedelta(milliseconds=1))}, 1),
-        ({"at": sk.at_most(NOON)}, 1),
+        (sk.F(Thing.price) != Money(Decimal("9.90"), "EUR"), 0),
+        (sk.F(Thing.rank).is_in(Rank(3), Rank(4)), 1),
+        (sk.F(Thing.rank) > Rank(4), 0),
+        (sk.F(Thing.seen) > NOON - timedelta(milliseconds=1), 1),
+        (sk.F(Thing.at) <= NOON, 1),
     ],
 )
 def test_conditions_compare_what_is_stored(things: sk.Session, where: Any, count: int) -> None:
@@ -99,18 +98,20 @@ def test_conditions_compare_what_is_stored(things: sk.Session, where: Any, count
 
 def test_updates_of_fields_and_of_places_in_them(things: sk.Session) -> None:
     put(things, payload={"a": [1], "n": 1}, pair=(1, "a"), path=("a",), size=Size(2, 3), took=timedelta(seconds=5))
-    changes = {
-        "payload.a[0]": "one",
-        "payload.n": sk.add(2),
-        "payload.new": {"deep": [True]},
-        "pair[1]": "b",
-        "path": sk.append(("b",)),
-        "size.width": sk.add(1),
-        "took": sk.add(timedelta(seconds=1)),
-        "rank": Rank(9),
-        "shape": Square(Decimal(2)),
-        "price": Money(Decimal(1), "USD"),
-    }
+    changes = [
+        sk.F(Thing.payload)["n"].add(2),
+        sk.F(Thing.path).append(("b",)),
+        field_of(Thing, "size.width").add(1),
+        sk.F(Thing.took).add(timedelta(seconds=1)),
+        {
+            "payload.a[0]": "one",
+            "payload.new": {"deep": [True]},
+            "pair[1]": "b",
+            "rank": Rank(9),
+            "shape": Square(Decimal(2)),
+            "price": Money(Decimal(1), "USD"),
+        },
+    ]
     changed = things.update(ONE, changes)
     assert changed.payload == {"a": ["one"], "n": 3, "new": {"deep": [True]}}
     assert (changed.pair, changed.path, changed.size) == ((1, "b"), ("a", "b"), Size(3, 3))
@@ -131,7 +132,7 @@ def test_places_in_defaults(things: sk.Session) -> None:
     key = things.client.get_item(TableName="typed-things", Key=ONE.key())["Item"]
     row = {name: value for name, value in key.items() if name not in ("pair", "path")}
     things.client.put_item(TableName="typed-things", Item=row)
-    assert things.update(ONE, {"pair[0]": sk.add(5), "path": sk.append(("x",))}).pair == (5, "")
+    assert things.update(ONE, [field_of(Thing, "pair[0]").add(5), sk.F(Thing.path).append(("x",))]).pair == (5, "")
     assert things.get(ONE).path == ("x",)  # type: ignore[union-attr]
 
 
@@ -182,4 +183,4 @@ def test_a_row_of_another_form_is_named_with_its_field(things: sk.Session) -> No
 # Both are stored as text, in forms that do not compare.
 def test_fields_in_different_forms_do_not_compare(things: sk.Session) -> None:
     with pytest.raises(sk.EncodeError, match="stored as S and at as S, in different forms"):
-        things.count(ONE, where={"owner": sk.value_of("at")})
+        things.count(ONE, where=field_of(Thing, "owner") == field_of(Thing, "at"))

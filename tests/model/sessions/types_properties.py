@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
@@ -12,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sortkey as sk
+from sortkey.model.changes.operators import Add, Append, FieldChange
 from sortkey.model.changes.requirements import Requirement
+from sortkey.model.changes.typed_field import field_of
 from sortkey.model.items.item import schema_of
 from tests.model.typed_values import THINGS, Circle, Money, Rank, Size, Square, Thing
 
@@ -46,9 +49,9 @@ places: dict[str, st.SearchStrategy[Any]] = {
     "path[1]": words,
     "size.width": small,
 }
-equalities = st.sampled_from([sk.other_than, sk.one_of])
+equalities = st.sampled_from([operator.ne, lambda field, value: field.is_in(value)])
 # Only texts and numbers have an order, to the store too.
-comparisons = st.sampled_from([sk.above, sk.below, sk.at_least, sk.at_most]) | equalities
+comparisons = st.sampled_from([operator.gt, operator.lt, operator.ge, operator.le]) | equalities
 
 
 def has_order(value: Any) -> bool:
@@ -56,18 +59,18 @@ def has_order(value: Any) -> bool:
 
 
 @st.composite
-def wheres(draw: st.DrawFn) -> dict[str, Any]:
+def wheres(draw: st.DrawFn) -> Any:
     name = draw(st.sampled_from(sorted(places)))
     kind = draw(st.sampled_from(["equal", "compared", "absent", "contains", "negated"]))
-    value = draw(places[name])
+    value, field = draw(places[name]), field_of(Thing, name)
     if kind == "absent" or value is None:
-        return {name: draw(st.sampled_from([sk.absent, sk.present]))}
+        return draw(st.sampled_from([field.not_exists(), field.exists()]))
     if kind == "contains" and name in ("path", "payload", "settings.k"):
-        return {name: sk.contains(draw(words if name == "path" else words.filter(bool) | small))}
+        return field.contains(draw(words if name == "path" else words.filter(bool) | small))
     if kind == "equal":
         return {name: value}
-    condition = draw(comparisons if has_order(value) else equalities)(value)
-    return {name: ~condition if kind == "negated" else condition}
+    condition = draw(comparisons if has_order(value) else equalities)(field, value)
+    return ~condition if kind == "negated" else condition
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +82,7 @@ def db() -> Iterator[sk.Session]:
 
 @given(things, st.sets(st.sampled_from(sorted(values))), wheres())
 def test_the_store_finds_what_the_item_shows(
-    db: sk.Session, fields: dict[str, Any], lacking: set[str], where: dict[str, Any]
+    db: sk.Session, fields: dict[str, Any], lacking: set[str], where: Any
 ) -> None:
     row = SCHEMA.encode(Thing(owner="ada", id=1, **fields))
     db.client.put_item(TableName="typed-things", Item={name: row[name] for name in row if name not in lacking})
@@ -96,13 +99,13 @@ def test_the_store_finds_what_the_item_shows(
 
 
 CHANGES: dict[str, tuple[Any, Any]] = {
-    "took": (sk.add(timedelta(hours=1)), lambda thing: {"took": thing.took + timedelta(hours=1)}),
+    "took": (Add(timedelta(hours=1)), lambda thing: {"took": thing.took + timedelta(hours=1)}),
     "rank": (Rank(7), lambda _: {"rank": Rank(7)}),
-    "pair[0]": (sk.add(1), lambda thing: {"pair": (thing.pair[0] + 1, thing.pair[1])}),
-    "path": (sk.append(("x",)), lambda thing: {"path": (*thing.path, "x")}),
+    "pair[0]": (Add(1), lambda thing: {"pair": (thing.pair[0] + 1, thing.pair[1])}),
+    "path": (Append(("x",)), lambda thing: {"path": (*thing.path, "x")}),
     "payload": ({"k": [1]}, lambda _: {"payload": {"k": [1]}}),
     "settings.k": ("new", lambda thing: {"settings": {**thing.settings, "k": "new"}}),
-    "size.width": (sk.add(2), lambda thing: {"size": Size(thing.size.width + 2, thing.size.height)}),
+    "size.width": (Add(2), lambda thing: {"size": Size(thing.size.width + 2, thing.size.height)}),
     "code": (None, lambda _: {"code": None}),
     "shape": (Circle(9), lambda _: {"shape": Circle(9)}),
     "price": (Money(Decimal(5), "USD"), lambda _: {"price": Money(Decimal(5), "USD")}),
@@ -118,7 +121,7 @@ def test_updates_change_what_the_item_shows(
     db.client.put_item(TableName="typed-things", Item={name: row[name] for name in row if name not in lacking})
     before = db.get(ONE)
     assert before is not None
-    changes = {name: CHANGES[name][0] for name in sorted(changed)}
+    changes = [FieldChange(name, CHANGES[name][0]) for name in sorted(changed)]
     if "size.width" in changed and before.size is None:
         with pytest.raises(sk.ConditionFailed, match=r"has no size\.width"):
             db.update(ONE, changes)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sortkey as sk
-from sortkey.model.changes.operators import Operator
+from sortkey.model.changes.operators import Add, Append, FieldChange, IfNotExists, Operator
 from sortkey.model.items.item import schema_of
 from tests.model.sessions.shop import SHOP, Order, order
 
@@ -16,11 +16,11 @@ TEXT = st.text("ab#$", min_size=1, max_size=3)
 CHANGES = st.fixed_dictionaries(
     {},
     optional={
-        "status": TEXT | st.builds(sk.initially, TEXT),
-        "city": TEXT | st.none() | st.builds(sk.initially, TEXT),
-        "visits": st.integers(-20, 20) | st.builds(sk.add, st.integers(-5, 5)),
-        "tags": st.sets(TEXT, max_size=2) | st.builds(sk.add, st.sets(TEXT, min_size=1, max_size=2)),
-        "notes": st.lists(TEXT, max_size=2) | st.builds(sk.append, st.lists(TEXT, min_size=1, max_size=2)),
+        "status": TEXT | st.builds(IfNotExists, TEXT),
+        "city": TEXT | st.none() | st.builds(IfNotExists, TEXT),
+        "visits": st.integers(-20, 20) | st.builds(Add, st.integers(-5, 5)),
+        "tags": st.sets(TEXT, max_size=2) | st.builds(Add, st.sets(TEXT, min_size=1, max_size=2)),
+        "notes": st.lists(TEXT, max_size=2) | st.builds(Append, st.lists(TEXT, min_size=1, max_size=2)),
         "updated": st.integers(0, 9),
     },
 ).filter(bool)
@@ -42,7 +42,7 @@ def test_rows_are_as_if_put_afresh(updates: list[dict[str, Any]], city: str | No
         db.put(expected)
         for changes in updates:
             expected = after(expected, changes)
-            assert db.update(expected.key, changes) == expected
+            assert db.update(expected.key, [FieldChange(*change) for change in changes.items()]) == expected
             stored = db.client.scan(TableName="shop")["Items"]
             assert list(map(in_order, stored)) == [in_order(schema_of(Order).encode(expected))]
             for index in ("gsi1", "gsi2"):

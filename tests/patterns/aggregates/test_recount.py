@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import sortkey as sk
+from sortkey.model.changes.typed_field import field_of
 from tests.patterns.aggregates.favourites import (
     COUNTED,
     COUNTS,
@@ -37,7 +38,7 @@ async def favourites(db: sk.AsyncSession) -> list[Favourite]:
 
 async def add(db: sk.AsyncSession, window: str, **amounts: Any) -> None:
     """Makes an item of the aggregate wrong."""
-    changes = {name: sk.add(amount) for name, amount in amounts.items()}
+    changes = [field_of(FavouriteCount, name).add(amount) for name, amount in amounts.items()]
     await db.upsert(FavouriteCount.key(restaurant="nopi", window=window), changes)
 
 

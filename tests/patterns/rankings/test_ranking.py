@@ -23,7 +23,7 @@ def test_ranks_follow_the_points_and_ties_share_them(db: sk.AsyncSession, runner
         assert [each.rank for each in top] == [1, 2, 3, 3]
         assert [each.item.player for each in top] == ["eve", "gus", "ada", "bob"]
 
-        await db.update(BoardScore.key(game="chess", player="ada"), {"points": sk.add(-100)})
+        await db.update(BoardScore.key(game="chess", player="ada"), [sk.F(BoardScore.points).add(-100)])
         await db.delete(BoardScore.key(game="chess", player="eve"))
         await count(db)
         changed = {**POINTS, "ada": -30}
@@ -157,7 +157,7 @@ def test_the_counts_can_be_repaired(memory: sk.AsyncSession, runner: asyncio.Run
         aggregator = BOARD.aggregate.aggregator(memory)
         assert (await aggregator.recount()).is_clean
         own = next(iter([each async for each in memory.scan(BoardRange)]))
-        await memory.update(BoardRange.key.of(own), {"players": sk.add(5)})
+        await memory.update(BoardRange.key.of(own), [sk.F(BoardRange.players).add(5)])
         assert (await aggregator.recount(repair=True)).repaired == 1
         assert await BOARD.rank_at(memory, 70, game="chess") == sk.patterns.Rank(3, True)
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from sortkey_services.boosts.event import CampaignEvent
-from sortkey_services.boosts.schedule import DAYS
+from sortkey_services.boosts.event import DAYS, CampaignEvent
 from sortkey_services.boosts.tenants import Settings, TenantSettings
 
 SETTINGS = Settings(

@@ -13,7 +13,7 @@ import pytest
 import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey.feeds.kafka.message import Message, Rejected
-from sortkey_services.boosts.designs.design import Boost, CampaignInArea
+from sortkey_services.boosts.design import Boost, CampaignInArea
 from sortkey_services.boosts.event import CampaignEvent
 from sortkey_services.boosts.service import TABLES, BoostsService
 from sortkey_services.boosts.tenants import DesignName

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey_services.boosts.designs.design import Boost
-from sortkey_services.boosts.event import CampaignEvent
-from sortkey_services.boosts.schedule import DAYS, SLOTS, Slot
+from sortkey_services.boosts.design import Boost
+from sortkey_services.boosts.event import DAYS, SLOTS, CampaignEvent, Slot
 from sortkey_services.boosts.service import TABLES, BoostsService
 from sortkey_services.boosts.tenants import Settings, TenantSettings
 from tests.sortkey_services.boosts.campaigns import DISTRICTS, NOW

@@ -29,6 +29,7 @@ def test_the_examples_answer_as_shown(page: str) -> None:
         async with sk.async_connect("memory:", tables=service_definition.BOOSTS.tables({})) as session:
             service = service_definition.BOOSTS.make(session, {})
             await service.start()
+            assert isinstance(service, sk.services.Demonstrated)
             await service.load_demo(lambda _done, _total: None)
             front = app_of([service])
             for command, shown in examples:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sortkey_services.boosts.event import DAYS, day_slot_bits
 from sortkey_services.boosts.model import (
     RETENTION_SECONDS,
     BoostRow,
@@ -12,7 +13,6 @@ from sortkey_services.boosts.model import (
     main_entry,
     pruned,
 )
-from sortkey_services.boosts.schedule import DAYS, day_slot_bits
 from tests.sortkey_services.boosts.campaigns import event
 
 NOW = 1_750_000_000

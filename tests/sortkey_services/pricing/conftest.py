@@ -13,10 +13,9 @@ import pytest
 import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey_services.pricing.model import CHANGES, PRICES
-from sortkey_services.pricing.pages import page_request
 from sortkey_services.pricing.prices import ChangeInput, PriceChange
-from sortkey_services.pricing.service import PricingService
-from sortkey_services.pricing.settings import DEFAULTS, Settings
+from sortkey_services.pricing.reads import page_request
+from sortkey_services.pricing.service import DEFAULTS, PricingService, Settings
 from tests.sortkey_services.pricing.serving import served as served
 
 R = TypeVar("R")

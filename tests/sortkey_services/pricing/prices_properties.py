@@ -22,8 +22,8 @@ from sortkey_services.filled_page import FilledPage
 from sortkey_services.pricing.batches import Batches
 from sortkey_services.pricing.change_writes import MAX_IN_TRANSACTION
 from sortkey_services.pricing.model import CHANGES, PRICES, loaded_price
-from sortkey_services.pricing.pages import page_request
 from sortkey_services.pricing.prices import ChangeInput, PriceChange, PriceKey, PriceKind, micros_of
+from sortkey_services.pricing.reads import page_request
 from sortkey_services.pricing.service import PricingService
 
 R = TypeVar("R")

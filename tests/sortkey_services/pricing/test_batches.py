@@ -12,8 +12,8 @@ import sortkey as sk
 from sortkey_services.pricing.batches import ABANDONED, Batches, SeenBatches
 from sortkey_services.pricing.change_writes import MAX_IN_TRANSACTION, ChangeWrites, Planned
 from sortkey_services.pricing.model import Batch, ChangeRow, PriceRow
-from sortkey_services.pricing.pages import page_request
 from sortkey_services.pricing.prices import SECOND
+from sortkey_services.pricing.reads import page_request
 from sortkey_services.pricing.timeline import KEPT, MAX_TO_COME
 from tests.sortkey_services.pricing.conftest import Service
 

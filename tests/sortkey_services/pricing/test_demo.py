@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from sortkey_services.pricing import demo
-from sortkey_services.pricing.pages import page_request
 from sortkey_services.pricing.prices import PriceKind
+from sortkey_services.pricing.reads import page_request
 from tests.sortkey_services.pricing.conftest import NOON, Service
 
 in_memory = pytest.mark.parametrize("store", ["memory"], indirect=True)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from sortkey_services.pricing.settings import Settings
+from sortkey_services.pricing.service import Settings
 from tests.kafka.broker import Broker
 from tests.kafka.topic import everything
 from tests.sortkey_services.pricing.conftest import Service

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sortkey as sk
-from sortkey_services.pricing.pages import page_request
+from sortkey_services.pricing.reads import page_request
 
 
 def test_without_arguments_the_first_64_items_are_asked_for() -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey_services.pricing.change_reads import change_id
 from sortkey_services.pricing.model import Batch, PriceRow, loaded_price
-from sortkey_services.pricing.pages import page_request
 from sortkey_services.pricing.prices import PriceKey, PriceKind, micros_of
+from sortkey_services.pricing.reads import change_id, page_request
 from tests.sortkey_services.pricing.conftest import NOON, Service
 
 pytestmark = pytest.mark.parametrize("store", ["memory"], indirect=True)

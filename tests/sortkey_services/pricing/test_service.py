@@ -13,8 +13,8 @@ import pytest
 import sortkey as sk
 from sortkey_services.pricing.change_writes import ChangeWrites
 from sortkey_services.pricing.model import PriceRow
-from sortkey_services.pricing.pages import page_request
 from sortkey_services.pricing.prices import ChangeStatus, PriceKey, PriceKind
+from sortkey_services.pricing.reads import page_request
 from tests.sortkey_services.pricing.conftest import Service
 
 FAR = datetime(9999, 6, 1, tzinfo=UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sortkey as sk
-from sortkey_services.pricing.settings import read_settings
+from sortkey_services.pricing.service import read_settings
 
 
 def test_prices_are_in_euros_unless_configured() -> None:

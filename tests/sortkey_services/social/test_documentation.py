@@ -40,6 +40,7 @@ def test_the_examples_answer_as_shown() -> None:
         async with sk.async_connect("memory:", tables=SOCIAL.tables({})) as session:
             service = SOCIAL.make(session, {})
             await service.start()
+            assert isinstance(service, sk.services.Demonstrated)
             await service.load_demo(lambda _done, _total: None)
             async with sk.feeds.Follower(session, service.feeds) as follower:
                 await follower.caught_up()

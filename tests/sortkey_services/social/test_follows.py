@@ -146,7 +146,7 @@ def test_counts_that_are_wrong_are_found_and_repaired_one_without_the_other(serv
     service.users("ada", "bob")
     service.follow(("ada", "bob"), ("bob", "ada"))
     service.count()
-    service.wait(service.session.update(FollowCounts.key(user="ada"), {"following": sk.add(5)}))
+    service.wait(service.session.update(FollowCounts.key(user="ada"), [sk.F(FollowCounts.following).add(5)]))
     wrong = [
         service.wait(each.aggregator(service.session).recount(repair=True)).wrong for each in (FOLLOWING, FOLLOWERS)
     ]

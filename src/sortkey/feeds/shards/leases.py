@@ -23,7 +23,7 @@ from sortkey.client.interface import AsyncClient
 from sortkey.clock import WaitingClock
 from sortkey.model.calls.change import SEQUENCE_DIGITS, padded
 from sortkey.model.calls.steps import code_of
-from sortkey.model.changes.operators import add
+from sortkey.model.changes.typed_field import F
 from sortkey.model.errors import ConditionFailed
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item
@@ -137,7 +137,7 @@ class LeaseBook:
             try:
                 lease = await self._session.update(
                     known.key,
-                    {"owner": self.me, "counter": add(1), "wanted_by": NOBODY},
+                    [F(ShardLease.counter).add(1), {"owner": self.me, "wanted_by": NOBODY}],
                     where={"owner": known.owner, "counter": known.counter, "checkpoint": known.checkpoint},
                 )
             except ConditionFailed:
@@ -196,7 +196,7 @@ class HeldLease:
             try:
                 lease = await self._session.update(
                     self.start.key,
-                    {"counter": add(1), "checkpoint": handled, **changes},
+                    [F(ShardLease.counter).add(1), {"checkpoint": handled, **changes}],
                     where={"owner": self.start.owner},
                 )
             except ConditionFailed:

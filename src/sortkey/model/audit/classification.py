@@ -1,19 +1,120 @@
-"""`Classifier`: compares rows with the declarations of their table, one by one. It reads and writes nothing."""
+"""`Classifier`: compares rows with the declarations of their table, one by one. It reads and writes nothing.
+
+It judges the TTL attribute, which DynamoDB reads as a number of seconds since 1970; the form of each value, because
+reading another form raises, and no condition finds it; the primary key; and the index keys (`index_keys.py`).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
 
-from sortkey.model.audit.finding import Finding, Kind, Verdict
+from sortkey.model.audit.finding import Finding, Kind, Repair, Verdict
 from sortkey.model.audit.index_keys import audit_index_keys
-from sortkey.model.audit.repair import Repair
-from sortkey.model.audit.ttl import TtlFinding, audit_ttl
 from sortkey.model.changes.row_rewrite import rewrite_row
 from sortkey.model.errors import DeclarationError, DecodeError, ModelError
-from sortkey.model.fields.codec import Row
+from sortkey.model.fields.codec import Field, Row
+from sortkey.model.fields.converter import NULL, Value, any_form
+from sortkey.model.fields.numeric_times import to_epoch
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
 from sortkey.model.items.table import Table
 from sortkey.model.keys.key_layout import KeyLayout
+
+_LAST_SECOND: Final = 253_402_300_799
+"""The end of the year 9999; a greater number is not meant as seconds."""
+_DIGITS: Final = 10
+"""The seconds of the years 2001 to 2286 have so many digits. A text with fewer may be a day or a year."""
+
+
+class TtlFinding(NamedTuple):
+    finding: Finding
+    value: Value | None
+    """The number of seconds that was meant; None if that is not certain."""
+
+    def without_repair(self, reason: str) -> TtlFinding:
+        finding = self.finding._replace(detail=f"{self.finding.detail}; {reason}", repairable=False)
+        return TtlFinding(finding, None)
+
+
+def audit_ttl(attribute: str | None, row: Row) -> TtlFinding | None:
+    """What is wrong with the TTL attribute of a row; None if nothing is."""
+    if attribute is None or row.get(attribute, NULL) == NULL:
+        return None
+    ((tag, content),) = row[attribute].items()
+    if tag == "N":
+        if Decimal(content) <= _LAST_SECOND:
+            return None
+        # As seconds it would delete the item some day; a wrong guess would delete it now.
+        return TtlFinding(Finding(Kind.TTL, attribute, f"{content} is after the year 9999; milliseconds?"), None)
+    seconds = _seconds(content) if tag == "S" else None
+    detail = f"it is {tag} {content!r}" + ("" if seconds is not None else ", which is not certain to be a time")
+    value = None if seconds is None else {"N": str(seconds)}
+    return TtlFinding(Finding(Kind.TTL, attribute, detail, repairable=value is not None), value)
+
+
+def _seconds(text: str) -> int | None:
+    """The seconds that a text stands for, if it can mean nothing else: ten digits, or a time with its zone."""
+    if text.isascii() and text.isdecimal():
+        return int(text) if len(text) == _DIGITS and not text.startswith("0") else None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.utcoffset() is None else to_epoch(moment)
+
+
+class OtherForms(NamedTuple):
+    findings: tuple[Finding, ...]
+    repair: Repair
+    """Rewrites the values in the form of their fields."""
+
+
+def audit_forms(schema: Schema[Any], row: Row) -> OtherForms | None:
+    """What a row of the current version has in other forms; None if there is nothing, or nothing that can be read."""
+    keys = {part.name for part in schema.primary.attributes}
+    findings: list[Finding] = []
+    sets: Row = {}
+    for field in schema.codec.fields:
+        stored = row.get(field.attribute)
+        if stored is None or field.name in schema.codec.in_key:
+            continue
+        reason = _other_form(field, stored)
+        if reason is None:
+            continue
+        if field.attribute in keys:
+            findings.append(Finding(Kind.OTHER_FORM, field.name, f"{reason}; it is a part of the primary key"))
+            continue
+        try:
+            with any_form():
+                sets[field.attribute] = in_form(stored, field.encode(field.decode(stored)))
+        except (ModelError, ValueError, KeyError, TypeError, AttributeError):
+            # It is of another type, or not readable at all.
+            return None
+        findings.append(Finding(Kind.OTHER_FORM, field.name, reason, repairable=True))
+    if not findings:
+        return None
+    guards = {name: row[name] for name in sets}
+    return OtherForms(tuple(findings), Repair(sets, (), {**guards, VERSION_ATTRIBUTE: row.get(VERSION_ATTRIBUTE)}))
+
+
+def _other_form(field: Field, stored: Value) -> str | None:
+    try:
+        field.decode(stored)
+    except (ModelError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return str(error)
+    return None
+
+
+def in_form(stored: Value, own: Value) -> Value:
+    """The value in its own form, with the attributes of maps that their class does not declare."""
+    if "M" in stored and "M" in own:
+        before, after = stored["M"], own["M"]
+        return {"M": before | {name: in_form(before.get(name, value), value) for name, value in after.items()}}
+    if "L" in stored and "L" in own:
+        return {"L": [in_form(*each) for each in zip(stored["L"], own["L"], strict=True)]}
+    return own
 
 
 class Classifier:
@@ -48,27 +149,32 @@ class Classifier:
                 guards = {name: row[name], VERSION_ATTRIBUTE: row.get(VERSION_ATTRIBUTE)}
                 repairs.append(Repair({name: ttl.value}, (), guards))
                 readable = {**row, name: ttl.value}
+        forms = audit_forms(schema, readable) if self._index is None and not schema.is_outdated(row) else None
+        if forms is not None:
+            findings += forms.findings
+            repairs.append(forms.repair)
+            readable = {**readable, **forms.repair.sets}
         try:
             item = schema.decode(readable)
         except DeclarationError:
             raise
         except Exception as error:  # noqa: BLE001 - an upgrade, which is the program's own, may raise anything
             findings.append(Finding(Kind.UNDECODABLE, detail=_reason(error)))
-            return _verdict(schema, findings, repairs)
+            return _verdict(schema, row, findings, repairs)
         disagreeing = _disagreement(schema, readable)
         if disagreeing is not None:
-            return _verdict(schema, [*findings, disagreeing], repairs)
-        for finding, repair in audit_index_keys(schema, item, row, self._index):
+            return _verdict(schema, row, [*findings, disagreeing], repairs)
+        for finding, repair in audit_index_keys(schema, item, readable, self._index):
             findings.append(finding)
             if repair is not None:
                 repairs.append(repair)
         version = schema.row_version(row)
         if self._index is not None or version == schema.version:
-            return _verdict(schema, findings, repairs)
+            return _verdict(schema, row, findings, repairs)
         older = Finding(Kind.OLDER_VERSION, detail=f"version {version}; the class has {schema.version}")
         if self._upgrade:
             return self._upgraded(schema, item, row, readable, [*findings, older])
-        return _verdict(schema, [*findings, older], repairs)
+        return _verdict(schema, row, [*findings, older], repairs)
 
     def _judged_ttl(self, schema: Schema[Any], row: Row) -> TtlFinding | None:
         """The finding about the TTL. It has a repair only if the row's class says what the attribute is, knows the
@@ -112,10 +218,13 @@ def _is_readable(schema: Schema[Any], row: Row) -> bool:
     return True
 
 
-def _verdict(schema: Schema[Any], findings: list[Finding], repairs: list[Repair]) -> Verdict:
+def _verdict(schema: Schema[Any], row: Row, findings: list[Finding], repairs: list[Repair]) -> Verdict:
     repair: Repair | None = None
     for each in repairs:
         repair = each if repair is None else repair.joined(each)
+    if repair is not None:
+        # Some follow from the row as others repair it; all depend on the row as it is.
+        repair = replace(repair, guards={name: row.get(name) for name in repair.guards})
     return Verdict(schema.name, tuple(findings), repair)
 
 

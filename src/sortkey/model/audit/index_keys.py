@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from sortkey.model.audit.finding import Finding, Kind
-from sortkey.model.audit.repair import Repair
-from sortkey.model.changes.row_guards import row_guards
+from sortkey.model.audit.finding import Finding, Kind, Repair
+from sortkey.model.changes.row_rewrite import row_guards
 from sortkey.model.errors import ModelError, Unsupported
 from sortkey.model.fields.codec import Row
 from sortkey.model.fields.converter import NULL, Value

@@ -1,8 +1,9 @@
 """Writes of one item under a condition, and how they are carried out.
 
-The store tests the condition. If it fails, the error holds the current row, and the write decides from it: rejected, or
-prepared again from that row, because the row has changed since it was read, has an older version, or lacks a part of an
-index key. So a write reads at most once, however many attempts it takes.
+The store tests the condition. If it fails, the error holds the current row. The write is prepared again from that row:
+if that makes another request, because the row has changed since it was read, has an older version, or lacks a part of
+an index key, it is sent; if it makes the same, the item does not match. So a write reads at most once, however many
+attempts it takes.
 """
 
 from __future__ import annotations
@@ -62,7 +63,11 @@ class ConditionalWrite(ABC):
 
     @abstractmethod
     def accepts(self, row: Row) -> bool:
-        """Whether the item of this row, as the program sees it, meets the condition."""
+        """Whether the item of this row, which the store cannot judge, meets the condition."""
+
+    def is_settled(self, _sent: dict[str, Any], _row: Row) -> bool:
+        """Whether it is known, without preparing it, that this row makes the same request again."""
+        return False
 
     @abstractmethod
     def rejected(self, row: Row | None) -> Exception:
@@ -110,7 +115,7 @@ def carry_out(context: Context, write: ConditionalWrite, returning: str | None =
             answer = yield from context.send(f"{prepared.action}Item", members, write.metered)
         except ClientError as error:
             found = row_of_failed_condition(error)
-            if found is None or not may_succeed(write, row, found):
+            if found is None or not may_succeed(write, prepared.members, found):
                 raise write.rejected(found) from None
             row = found
         else:
@@ -119,9 +124,16 @@ def carry_out(context: Context, write: ConditionalWrite, returning: str | None =
         attempt += 1
 
 
-def may_succeed(write: ConditionalWrite, row: Row | None, found: Row) -> bool:
-    """Whether a write that was prepared from `row`, and failed on the row `found`, is worth another attempt."""
-    return found != row and write.accepts(found)
+def may_succeed(write: ConditionalWrite, sent: dict[str, Any], found: Row) -> bool:
+    """Whether a write that was sent with these members, and failed on this row, is worth another attempt: the row makes
+    another request of it."""
+    schema = write.schema
+    if not schema.has_own_tag(found) or (schema.needs_program(found) and not write.accepts(found)):
+        return False
+    if write.is_settled(sent, found):
+        return False
+    prepared = write.prepare(found)
+    return prepared is None or prepared.members != sent
 
 
 def read(context: Context, write: ConditionalWrite) -> Steps[Row]:

@@ -13,15 +13,12 @@ from sortkey.model.calls.item_decoder import decode_written
 from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.calls.updates import expression
 from sortkey.model.changes.change_plan import plan_changes
-from sortkey.model.changes.combination import Where, requires_nothing
-from sortkey.model.changes.conditions import attribute_of
-from sortkey.model.changes.item_condition import ItemCondition
-from sortkey.model.changes.newer_entry import NewerEntry
-from sortkey.model.changes.operators import SET, Clause, Operator
-from sortkey.model.changes.place_changes import Changes, by_name
+from sortkey.model.changes.conditions import Where, attribute_of, requires_nothing
+from sortkey.model.changes.operators import SET, Changes, Clause, Operator, by_name
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.typed_field import F, FieldName
 from sortkey.model.changes.version_tests import is_current
+from sortkey.model.changes.write_conditions import ItemCondition, newer_entry
 from sortkey.model.errors import EncodeError, ItemMissing, KeyChange, UnknownField, Unsupported
 from sortkey.model.fields.codec import Row
 from sortkey.model.items.access_path import AccessPath
@@ -96,30 +93,36 @@ def _put_or_create(context: Context, put: EntryPut[T], creation: EntryPut[T]) ->
 
 
 def _send(context: Context, put: EntryPut[T], exists: bool | None = None) -> Steps[PutEntryResult[T] | None]:
-    """The result; None if the condition failed because there is no item. If the store cannot judge the row, because it
-    has values in the form of another program, the write is sent again, conditional on that row."""
-    path, row, attempt = put.path, None, 0
+    """The result; None if the condition failed because there is no item. If the store cannot apply an operator to the
+    row, because the field is NULL, the write is sent again, with the value that the program computes."""
+    path, attempt = put.path, 0
+    members = request(put, exists, None)
     while True:
-        members = request(put, exists, row) | {"ReturnValues": "ALL_NEW"}
         try:
-            answer = yield from context.send("UpdateItem", members, f"put entry {path.entity}")
+            answer = yield from context.send(
+                "UpdateItem", members | {"ReturnValues": "ALL_NEW"}, f"put entry {path.entity}"
+            )
         except ClientError as error:
             found = row_of_failed_condition(error)
             if found is None:
                 return None
             item = _current(path.schema, found)
-            if exists is False or found == row or not _accepts(put, found, item):
+            _require_readable(put, found)
+            again = request(put, exists, found)
+            if exists is False or again == members:
                 return PutEntryResult(False, item)
-            row = found
+            members = again
         else:
             return PutEntryResult(True, decode_written(path.schema, answer["Attributes"], path, "has a new entry"))
         yield context.pacing.pause(attempt)
         attempt += 1
 
 
-def _accepts(put: EntryPut[Any], row: Row, item: Any) -> bool:
-    condition = ItemCondition(put.path.schema, put.where, put.path.given)
-    return NewerEntry(put.entry).accepts(row) and condition.accepts(item)
+def _require_readable(put: EntryPut[Any], row: Row) -> None:
+    """Raises DecodeError for a stored entry that the program cannot read: whether it is older is not known."""
+    stored = row.get(put.entry.attribute)
+    if stored is not None:
+        put.entry.read(stored)
 
 
 def _current(schema: Schema[Any], row: Row) -> Any:
@@ -137,8 +140,7 @@ def _no_match(put: EntryPut[Any]) -> ItemMissing:
 
 def request(put: EntryPut[Any], exists: bool | None, row: Row | None) -> dict[str, Any]:
     """The UpdateItem. It also sets the fields of the key if they are absent, because it may create the item. With
-    `exists`, it is made only if the item exists, or only if it does not. `row` is the item's row if it is known, and
-    may be replaced."""
+    `exists`, it is made only if the item exists, or only if it does not. `row` is the item's row if it is known."""
     path = put.path
     schema: Schema[Any] = path.schema
     changes = by_name(schema, put.changes)
@@ -147,14 +149,13 @@ def request(put: EntryPut[Any], exists: bool | None, row: Row | None) -> dict[st
     entry = Clause(SET, f"{placeholders.name(put.entry.attribute)} = {placeholders.value(put.entry.value)}")
     changed = _changes(schema, path, changes, row, placeholders)
     clauses = [entry, *changed.clauses]
-    newer = NewerEntry(put.entry)
-    tests = [newer.test(placeholders) if row is None else newer.unchanged(row, placeholders), *changed.tests]
+    tests = [newer_entry(put.entry, placeholders), *changed.tests]
     if exists is not None:
         test = "attribute_exists" if exists else "attribute_not_exists"
         tests.append(f"{test}({placeholders.name(schema.primary.partition.name)})")
     if put.where is not None and not requires_nothing(put.where):
         condition = ItemCondition(schema, put.where, path.given)
-        tests.append(condition.test_of_any(row, placeholders, if_missing=condition.holds_if_new))
+        tests.append(condition.test_of_any(placeholders, if_missing=condition.holds_if_new))
     else:
         tests.append(is_current(schema, placeholders))
     return placeholders.added_to(

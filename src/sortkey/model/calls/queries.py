@@ -37,7 +37,7 @@ from sortkey.model.calls.wanted_items import (
     decode_wanted,
     wanted_items,
 )
-from sortkey.model.changes.combination import Where, requires_nothing
+from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.query_filter import QueryFilter
 from sortkey.model.errors import CursorError, KeyPartError, NoAccessPath

@@ -1,8 +1,7 @@
 """Rows that a query or a scan read and made no item of: counted in the meter, and warned of once for each path.
 
 A row of another class is none of these. A row is *unrecognised* if no class of the table has keys of its form, and
-*undecodable* if its class cannot read it; the latter is skipped only where the caller asks for that. It is *misplaced*
-if the store finds it in a range that its item is not in.
+*undecodable* if its class cannot read it; the latter is skipped only where the caller asks for that.
 """
 
 from __future__ import annotations
@@ -42,20 +41,6 @@ def report_undecodable(meter: Meter, name: str, errors: Sequence[DecodeError]) -
     if meter.skipped(name, undecodable=len(errors)):
         reason = str(errors[0]).removesuffix(_CHOICE)
         _logger.warning("%s: a row is skipped, and counted by the meter: %s", name, reason)
-
-
-def report_misplaced(meter: Meter, name: str, schema: Schema[Any], item: Any, field: str) -> None:
-    """Reports an item that the store finds in a range, although the field that it shows is outside."""
-    if meter.misplaced(name):
-        _logger.warning(
-            "%s: the row of table %s with the key %s has %s in another form than Sortkey writes, so the store sorts it "
-            "to a wrong place. It is not returned here, but ranges may also miss such rows: sortkey audit lists them, "
-            "and db.put(item) writes them in the right form",
-            name,
-            schema.table,
-            key_text(schema, schema.key_of(item)),
-            field,
-        )
 
 
 def undecodable(schema: Schema[Any], row: Row, error: Exception) -> DecodeError:

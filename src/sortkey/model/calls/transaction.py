@@ -2,7 +2,7 @@
 
 tx = sk.Transaction()
 tx.put(order, if_absent=True)
-tx.update(Stock.key(product="P1"), {"left": sk.add(-1)}, where={"left": sk.at_least(1)})
+tx.update(Stock.key(product="P1"), [left.add(-1)], where=left >= 1)
 await db.transact(tx)
 """
 
@@ -18,10 +18,10 @@ from sortkey.model.calls.conditional_writes import ConditionalWrite, may_succeed
 from sortkey.model.calls.steps import Context, Steps, code_of
 from sortkey.model.calls.updates import Update
 from sortkey.model.calls.writes import DeleteOrCheck, Put
-from sortkey.model.changes.combination import Where
-from sortkey.model.changes.place_changes import Changes
-from sortkey.model.changes.put_condition import PutOptions
+from sortkey.model.changes.conditions import Where
+from sortkey.model.changes.operators import Changes
 from sortkey.model.changes.typed_field import FieldName, name_of
+from sortkey.model.changes.write_conditions import PutOptions
 from sortkey.model.errors import TransactionFailed
 from sortkey.model.fields.codec import Row
 from sortkey.model.items.access_path import AccessPath
@@ -121,7 +121,7 @@ def transact(context: Context, transaction: Transaction, metered: str = "transac
             if code_of(error) == _CANCELLED:
                 # The store has written nothing, so the next attempt may differ.
                 transaction.sent = None
-            rows |= _rows_to_retry_from(writes, rows, error)
+            rows |= _rows_to_retry_from(writes, items, error)
         else:
             break
         yield context.pacing.pause(attempt)
@@ -145,8 +145,10 @@ def _prepared(
     return items
 
 
-def _rows_to_retry_from(writes: list[ConditionalWrite], rows: dict[int, Row], error: ClientError) -> dict[int, Row]:
-    """The rows on which conditions failed though their items meet them; raises if another reason cancelled the
+def _rows_to_retry_from(
+    writes: list[ConditionalWrite], sent: list[dict[str, dict[str, Any]]], error: ClientError
+) -> dict[int, Row]:
+    """The rows that make other requests of the writes that failed on them; raises if another reason cancelled the
     transaction."""
     if code_of(error) == _MISMATCH:
         raise TransactionFailed(
@@ -164,7 +166,7 @@ def _rows_to_retry_from(writes: list[ConditionalWrite], rows: dict[int, Row], er
         for index, reason in enumerate(response["CancellationReasons"])
         if reason["Code"] == _CONDITION
         and "Item" in reason
-        and may_succeed(writes[index], rows.get(index), reason["Item"])
+        and may_succeed(writes[index], next(iter(sent[index].values())), reason["Item"])
     }
     if any(code is not None and code not in _TEMPORARY and index not in again for index, code in enumerate(codes)):
         raise _failed(writes, codes) from None

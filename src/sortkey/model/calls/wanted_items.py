@@ -8,10 +8,9 @@ from typing import Any, Final, NamedTuple
 from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.calls.item_decoder import Decoded, ItemTest, Undecodable, decode_path_items, decode_rows
 from sortkey.model.calls.only_fields import OnlyFields
-from sortkey.model.calls.skipped_rows import report_misplaced, report_others, report_undecodable
-from sortkey.model.changes.combination import Where, requires_nothing
+from sortkey.model.calls.skipped_rows import report_others, report_undecodable
+from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.query_filter import QueryFilter
-from sortkey.model.changes.shown_range import ShownRange, shown_range
 from sortkey.model.changes.typed_field import FieldName
 from sortkey.model.costs.meter import Meter
 from sortkey.model.items.access_path import AccessPath
@@ -31,8 +30,6 @@ class Wanted(NamedTuple):
     """Which fields they have; None for all."""
     whole: bool = False
     """Whether partial items are read again."""
-    in_range: ShownRange | None = None
-    """The range of the path, if the store cannot tell for every row."""
 
     def limit(self, items: int, query: Mapping[str, Any]) -> int:
         """The Limit of a request for this many items: the store, or the session, may drop rows of it."""
@@ -53,23 +50,12 @@ def decode_wanted(meter: Meter, path: AccessPath[Any], stored: Unparsed, wanted:
         report_others(meter, path.name, path.schema, found.others)
     if found.errors:
         report_undecodable(meter, path.name, found.errors)
-    if wanted.in_range is not None:
-        found = _within(meter, path, found, wanted.in_range)
     return found if wanted.only is None else found._replace(items=list(map(wanted.only.shown, found.items)))
 
 
 def _decode_only(path: AccessPath[Any], stored: Unparsed, wanted: Wanted, only: OnlyFields) -> Decoded:
     found = decode_rows(path.schema, stored.parsed(), only.decode, wanted.undecodable)
     return found if wanted.accepts is None else found.accepted(wanted.accepts)
-
-
-def _within(meter: Meter, path: AccessPath[Any], found: Decoded, in_range: ShownRange) -> Decoded:
-    """Without the items that the store finds in the range, but whose key, as they show it, is outside."""
-    kept = found.accepted(in_range.accepts)
-    if len(kept.items) < len(found.items):
-        outside = next(item for item in found.items if not in_range.accepts(item))
-        report_misplaced(meter, path.name, path.schema, outside, in_range.part.field.name)
-    return kept
 
 
 class Parts(NamedTuple):
@@ -93,16 +79,15 @@ def wanted_items(
         raise ValueError(f"limit must be at least 1, not {most}")
     if undecodable not in ("raise", "skip"):
         raise ValueError(f"undecodable must be 'raise' or 'skip', not {undecodable!r}")
-    accepts, in_range = item_test(path, where), shown_range(path) if path.range else None
+    accepts = item_test(path, where)
     if parts.only is None:
-        return Wanted(accepts, undecodable, most, whole=parts.whole, in_range=in_range)
+        return Wanted(accepts, undecodable, most, whole=parts.whole)
     if parts.whole:
         raise ValueError("use only= or whole=, not both")
-    only = OnlyFields(path, parts.only, needs_rows=accepts is not None or in_range is not None)
-    return Wanted(accepts, undecodable, most, only, in_range=in_range)
+    only = OnlyFields(path, parts.only, needs_rows=accepts is not None)
+    return Wanted(accepts, undecodable, most, only)
 
 
 def item_test(path: AccessPath[Any], where: Where | None) -> ItemTest | None:
     """The test of the filter on decoded items; None if the store's filter is enough."""
-    wanted = None if where is None or requires_nothing(where) else QueryFilter(path, where)
-    return None if wanted is None or wanted.is_exact else wanted.accepts
+    return None if where is None or requires_nothing(where) else QueryFilter(path, where).accepts

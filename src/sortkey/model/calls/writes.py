@@ -12,13 +12,20 @@ from botocore.exceptions import ClientError
 from sortkey.limits import BATCH_WRITE_REQUESTS
 from sortkey.model.calls.arguments import require_item, require_path, require_several
 from sortkey.model.calls.conditional_writes import ConditionalWrite, Prepared, carry_out, of_another_class, tag_tests
-from sortkey.model.calls.item_decoder import Identity, decode_written, identifier
+from sortkey.model.calls.item_decoder import Identity, decode_row, decode_written, identifier
 from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
-from sortkey.model.changes.combination import Where, requires_nothing
-from sortkey.model.changes.item_condition import ItemCondition, unchanged
+from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders, all_of
-from sortkey.model.changes.put_condition import Matching, PutCondition, PutOptions, SameVersion, put_condition
 from sortkey.model.changes.version_tests import is_current_or_missing
+from sortkey.model.changes.write_conditions import (
+    ItemCondition,
+    Matching,
+    PutCondition,
+    PutOptions,
+    SameVersion,
+    put_condition,
+    unchanged,
+)
 from sortkey.model.costs.meter import units_of
 from sortkey.model.errors import ConditionFailed, ItemMissing, Unsupported
 from sortkey.model.fields.codec import Row
@@ -79,11 +86,11 @@ class Put(ConditionalWrite):
         if self.condition is None:
             return Prepared("Put", members)
         placeholders = Placeholders()
-        if row is not None:
+        if row is not None and self.schema.needs_program(row):
             members["ConditionExpression"] = all_of(unchanged(self.schema, row, placeholders))
         else:
             members["ConditionExpression"] = all_of(self._tests(self.condition, placeholders))
-        if self.condition.raises or self.condition.needs_row:
+        if self.condition.raises or self.condition.compares:
             members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         return Prepared("Put", placeholders.added_to(members))
 
@@ -95,16 +102,14 @@ class Put(ConditionalWrite):
         return [*tests, *tag_tests(self.schema, placeholders, compares=True)]
 
     def accepts(self, row: Row) -> bool:
-        if self.condition is None or not self.schema.has_own_tag(row):
-            return False
-        if self.condition.is_exact and not self.schema.needs_program(row):
-            return False
-        return self.condition.accepts(self.schema.decode(row))
+        return self.condition is not None and self.condition.accepts(decode_row(self.schema, row))
 
     def rejected(self, row: Row | None) -> ConditionFailed:
         if not isinstance(self.condition, Matching | SameVersion):
+            if row is not None and self.condition is not None and not self.schema.needs_program(row):
+                self.condition.require_readable(row)
             return NotPut(f"{self.schema.name} was not put")
-        stored = None if row is None else self.schema.decode(row)
+        stored = None if row is None else decode_row(self.schema, row)
         if stored is not None and not isinstance(stored, self.schema.owner):
             return ConditionFailed(f"{self.description}: the stored item is a {type(stored).__name__}", stored)
         if isinstance(self.condition, Matching):
@@ -183,10 +188,10 @@ class DeleteOrCheck(ConditionalWrite):
             return all_of(unchanged(self.schema, row, placeholders))
         # There must be an item to delete.
         if_missing = self.action != "Delete" and self.condition.holds_if_missing
-        return self.condition.test_of_any(row, placeholders, if_missing=if_missing)
+        return self.condition.test_of_any(placeholders, if_missing=if_missing)
 
     def accepts(self, row: Row) -> bool:
-        return self.schema.has_own_tag(row) and self.condition.accepts(self.schema.decode(row))
+        return self.condition.accepts(decode_row(self.schema, row))
 
     def rejected(self, row: Row | None) -> ConditionFailed:
         if row is not None and not self.schema.has_own_tag(row):
@@ -194,7 +199,7 @@ class DeleteOrCheck(ConditionalWrite):
         if row is None:
             what = "is not deleted" if self.action == "Delete" else f"does not match {self.condition.where}"
             return ItemMissing(f"{self.path!r} does not exist, so it {what}")
-        return ConditionFailed(f"{self.path!r} does not match {self.condition.where}", self.schema.decode(row))
+        return ConditionFailed(f"{self.path!r} does not match {self.condition.where}", decode_row(self.schema, row))
 
 
 def delete(context: Context, path: AccessPath[T], where: Where | None) -> Steps[T | None]:

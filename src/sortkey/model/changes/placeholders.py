@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import Any
 
-from sortkey.limits import EXPRESSION_BYTES, EXPRESSION_OPERATORS
 from sortkey.model.fields.converter import Value
-
-_OPERATOR: Final = re.compile(r"\b(?:AND|OR|NOT|IN)\b|[<>=]+|\w\(")
-"""Also matches `size(`, which is an operand."""
-_SURELY_FITS: Final = 500
-"""So many characters have far fewer operators than DynamoDB allows."""
 
 
 class Placeholders:
@@ -78,10 +71,3 @@ def all_of(tests: Iterable[str]) -> str:
 def any_of(*tests: str) -> str:
     """In parentheses if there are several tests; DynamoDB rejects parentheses around parentheses."""
     return tests[0] if len(tests) == 1 else f"({' OR '.join(tests)})"
-
-
-def fits(condition: str) -> bool:
-    """Whether a condition takes at most half of what DynamoDB's limits allow: others may have to be joined to it."""
-    if len(condition) <= _SURELY_FITS:
-        return True
-    return 2 * len(condition) <= EXPRESSION_BYTES and 2 * len(_OPERATOR.findall(condition)) <= EXPRESSION_OPERATORS

@@ -1,7 +1,7 @@
 """Places inside a field: `address.city`, `lines[0].quantity`, `counts.monday`.
 
-A place is a field and the steps into it: fields of nested structs, keys of dicts and numbers of list elements.
-`sk.place("counts", "a.b")` names a place by its steps, which may have any text.
+A place is a field and the steps into it: fields of nested structs, keys of dicts and numbers of list elements. What
+`sk.F(Shop.counts)["a.b"]` names has steps with any text.
 """
 
 from __future__ import annotations
@@ -37,11 +37,6 @@ class PlaceName(str):
     """The class that declares the field; None if it is not known."""
 
 
-def place(field: str, *steps: Step) -> str:
-    """The name of a place in a field, for `update` and `where`: `sk.place("counts", "a.b")` for a key with a dot."""
-    return place_of(None, field, steps)
-
-
 def place_of(owner: type | None, field: str, steps: Steps) -> PlaceName:
     name = PlaceName(place_text(field, steps))
     name.owner = owner
@@ -56,10 +51,11 @@ def reject_foreign(name: str, schema: Schema[Any]) -> None:
         raise UnknownField(f"{owner.__name__}.{name} is not a field of {schema.name}")
 
 
-def parse_place(name: str, schema: Schema[Any]) -> tuple[str, Steps]:
+def parse_place(name: str, schema: Schema[Any] | None) -> tuple[str, Steps]:
     """The field and the steps into it. Raises UnknownField for a text that is not a place, and for a place in another
     class than the schema's."""
-    reject_foreign(name, schema)
+    if schema is not None:
+        reject_foreign(name, schema)
     if isinstance(name, PlaceName):
         return name.parsed
     match = _PLACE.fullmatch(name)
@@ -159,7 +155,6 @@ class PlacePlaceholders(Placeholders):
     """Placeholders whose names are places inside one attribute: `#n0.#n1[0]`."""
 
     def __init__(self, outer: Placeholders, attribute: str, stored: Steps) -> None:
-        super().__init__()
         self._outer = outer
         self._path = (attribute, *stored)
 
@@ -205,17 +200,3 @@ def value_at(value: Any, steps: Steps) -> Any:
         else:
             value = getattr(value, step) if is_record(type(value)) else None
     return value
-
-
-def values_if_absent(schema: Schema[Any], field: str, steps: Steps) -> list[Any]:
-    """What an item may show at a place that its row lacks: the row may lack the place, or anything that contains it."""
-    values: list[Any] = []
-    for depth in range(len(steps) + 1):
-        fields, name = (schema, field) if depth == 0 else find_place(schema, field, steps[:depth])[1:]
-        default = fields.codec.if_absent(name)
-        if default is not msgspec.NODEFAULT:
-            values.append(value_at(default, steps[depth:]))
-        # An element that is not there is absent, and so is what NULL would contain.
-        if isinstance(fields.codec, ElementCodec) or fields.codec.by_name[name].nullable:
-            values.append(None)
-    return values

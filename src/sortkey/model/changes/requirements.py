@@ -1,136 +1,174 @@
-"""What `where=` requires, as a tree: conditions of fields, joined by and and or.
+"""What `where=` requires of the items of one class: one expression for the store.
 
-A mapping requires all of its conditions, and a `Combination` joins mappings. What it negates is negated at the leaves,
-so that a test that only errs on one side keeps its side.
+The expression is true of a row exactly if its item matches. A row that lacks an attribute shows the field's default, so
+what the default means is decided here, once: `status = :v OR attribute_not_exists(status)`. NULL is None, or the empty
+set. Rows that the class cannot read (of another type, or in another form) have no item, and the expression may say
+anything of them; reading them raises, and an audit counts them.
+
+Rows of another version, and those of a subclass that declares a field otherwise, are different: the store must not
+judge them. Requests have tests for that (`version_tests.py`), and `accepts` judges the item that the program makes of
+such a row. The patterns use it for the items of a stream.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sortkey.model.changes import placeholders
-from sortkey.model.changes.combination import Combination, Where
-from sortkey.model.changes.condition import EITHER, Condition, condition_in_store
+from msgspec import NODEFAULT
+
 from sortkey.model.changes.conditions import (
+    Condition,
+    FieldCondition,
+    FieldTest,
+    Joined,
+    Negated,
+    OtherField,
+    Where,
     attribute_of,
-    condition_of,
-    render_condition,
-    result_if_absent,
+    equality,
+    is_element,
+    require_one_form,
+    require_order,
     shown_value,
 )
-from sortkey.model.changes.own_form import OwnForm, TextForm, own_form
-from sortkey.model.changes.places import (
-    PlacePlaceholders,
-    Steps,
-    find_place,
-    parse_place,
-    stored_at,
-    value_at,
-    values_if_absent,
-)
+from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
+from sortkey.model.changes.places import PlacePlaceholders, Steps, find_place, parse_place, value_at
 from sortkey.model.errors import EncodeError, NoAccessPath
-from sortkey.model.fields.codec import Field, Row
+from sortkey.model.fields.codec import Field
+from sortkey.model.fields.converter import NULL, Value
 from sortkey.model.fields.stored_as import StoredType
 from sortkey.model.items.schema import Schema
 
 
-class Leaf(NamedTuple):
-    """A condition on a field, or on a place inside it."""
+class Gap(NamedTuple):
+    """What a row may lack on the way to a place, and the result of the condition then."""
 
-    field: str
-    steps: Steps
-    condition: Condition
-    fields: Any
-    """What the field, or the last step, belongs to: a schema, or `Fields`."""
-    name: str
-    """Its name there."""
-    path: Steps
-    """The attribute, and the steps into it as they are stored."""
-    if_absent: bool | None
-    """The result for a row without the attribute, or without the place; None if only the row tells."""
-    of_key: bool = False
-    """Whether it is of a field of the primary key. The key says what the field is, and the store cannot read that. Then
-    `if_absent` is the result for rows with the attribute, too."""
+    depth: int
+    """0 for the attribute, more for the steps into it."""
+    is_null: bool
+    """Whether it is NULL; otherwise it is absent."""
+    result: bool
 
-    @property
-    def attribute(self) -> str:
-        return str(self.path[0])
+
+class Text(NamedTuple):
+    """An expression in DynamoDB's words."""
+
+    text: str
+    is_joined: bool = False
+    """Whether it has an AND outside of parentheses."""
+
+
+class Leaf:
+    """A test of a field, or of a place inside it."""
+
+    __slots__ = ("field", "fields", "gaps", "name", "nullable", "path", "result", "steps", "test")
+
+    def __init__(self, field: str, steps: Steps, test: FieldTest, fields: Any, name: str, path: Steps) -> None:
+        self.field = field
+        self.steps = steps
+        self.test = test
+        self.fields = fields
+        """What the field, or the last step, belongs to: a schema, or `Fields`."""
+        self.name = name
+        """Its name there."""
+        self.path = path
+        """The attribute, and the steps into it as they are stored."""
+        self.gaps: Sequence[Gap] = ()
+        self.nullable: Sequence[bool] = ()
+        """Whether NULL is a value of the attribute, and of each step."""
+        self.result: bool | None = None
+        """The result for every row, if the primary key decides."""
 
     def accepts(self, item: Any) -> bool:
-        condition = self.condition.for_item(self.fields, item)
-        return self._holds(condition, value_at(getattr(item, self.field), self.steps))
+        value = value_at(getattr(item, self.field), self.steps)
+        if isinstance(self.test, OtherField):
+            other = getattr(item, self.test.other)
+            return self.test.compared(
+                shown_value(self.fields, self.name, value), shown_value(self.fields, self.test.other, other)
+            )
+        return self.holds(value)
 
     def holds(self, value: Any) -> bool:
         """Whether a value meets the condition; other fields are absent."""
-        return self._holds(self.condition, value)
-
-    def holds_if_missing(self) -> bool:
-        """Whether a missing item meets the condition."""
-        return self.condition.holds_if_missing(self.fields, self.name)
-
-    def _holds(self, condition: Condition, value: Any) -> bool:
         shown = None if value is None else shown_value(self.fields, self.name, value)
-        return condition.holds(self.fields, self.name, shown)
+        return self.test.holds(self.fields, self.name, shown)
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether the store can tell for every row."""
-        return self.if_absent is not None and not self.of_key and self._form is None
+    def holds_without_row(self) -> bool:
+        """The result of its expression if there is no row."""
+        if self.result is not None:
+            return self.result
+        if isinstance(self.test, OtherField):
+            return self.test.compared(*(_default(self.fields, name) for name in (self.field, self.test.other)))
+        absent = next((gap.result for gap in self.gaps if gap.depth == 0 and not gap.is_null), None)
+        return self.test.if_absent if absent is None else absent
 
-    @property
-    def _field(self) -> Field:
-        known: Field = self.fields.codec.by_name[self.name]
-        return known
+    def text(self, outer: Placeholders) -> Text | bool:
+        """The expression; a bool if the result is the same for every row."""
+        if self.result is not None:
+            # A value that the field cannot have is rejected, as in other conditions.
+            self.test.text(self.fields, self.name, "", Placeholders())
+            return self.result
+        if isinstance(self.test, OtherField):
+            return _field_comparison(self, self.test, outer)
+        if not self.gaps and not self.steps:
+            return Text(self.test.text(self.fields, self.name, outer.name(str(self.path[0])), outer))
+        names = PlacePlaceholders(outer, str(self.path[0]), self.path[1:])
+        text = self.test.text(self.fields, self.name, names.text(len(self.path)), outer)
+        return self._with_gaps(text, names)
 
-    @property
-    def _form(self) -> OwnForm | None:
-        """How the store can compare; None if it is right about every value."""
-        form = own_form(self._field)
-        return None if form is None or self.condition.right_results(self._field.annotation.base) == EITHER else form
+    def _with_gaps(self, text: str, names: PlacePlaceholders) -> Text:
+        """The test with the results that gaps have: what its expression says of them already needs no more."""
+        required: list[str] = []
+        also_required: list[str] = []
+        sufficient: list[str] = []
+        for gap in self._merged_gaps():
+            natural = self.test.if_null if gap.is_null and gap.depth == len(self.steps) else self.test.if_absent
+            if gap.result and not natural:
+                sufficient.append(self._gap_test(gap, names))
+            elif natural and not gap.result:
+                (also_required if gap.is_null else required).append(self._no_gap_test(gap, names))
+        tested = all_of([*required, text, *also_required])
+        # Most rows have the attribute, and the store stops at the first test that is true.
+        return Text(any_of(tested, *sufficient), is_joined=bool(required or also_required) and not sufficient)
 
-    def needs_program(self, row: Row, *, test_forms: bool) -> bool:
-        """Whether the store cannot tell for this row."""
-        stored = stored_at(row.get(self.attribute), self.path[1:])
-        if stored is None or self.condition.others or self.of_key:
-            return self.if_absent is None
-        form = self._form
-        return form is not None and not (test_forms and isinstance(form, TextForm) and form.includes(stored))
+    def _merged_gaps(self) -> Iterator[Gap]:
+        """The gaps; one instead of several if whatever is missing on the way gives the same result."""
+        last = len(self.steps)
+        missing = [gap for gap in self.gaps if not (gap.is_null and gap.depth == last)]
+        if missing and len({gap.result for gap in missing}) == 1:
+            yield Gap(-1, False, missing[0].result)
+            missing = []
+        yield from missing
+        yield from (gap for gap in self.gaps if gap.is_null and gap.depth == last)
 
-    def render(self, otherwise: bool, outer: placeholders.Placeholders, *, test_forms: bool) -> str | bool:
-        """The condition in DynamoDB's syntax, with `otherwise` as its result where the store cannot tell; that result
-        if it can tell of no row. Without `test_forms`, it does not tell the form of a value, which takes many tests."""
-        if self.of_key:
-            return self._by_key(otherwise)
-        names = outer if not self.steps else PlacePlaceholders(outer, self.attribute, self.path[1:])
-        condition = self._in_store(otherwise, test_forms)
-        if condition is None:
-            return self._by_presence(otherwise, names)
-        if_absent = otherwise if self.if_absent is None else self.if_absent
-        return render_condition(self.fields, self.name, condition, if_absent, names)
+    def _gap_test(self, gap: Gap, names: PlacePlaceholders) -> str:
+        if gap.is_null:
+            return f"{names.text(gap.depth + 1)} = {names.value(dict(NULL))}"
+        if gap.depth < 0:
+            return f"attribute_not_exists({names.text(len(self.path))})"
+        absent = f"attribute_not_exists({names.text(gap.depth + 1)})"
+        if gap.depth == 0:
+            return absent
+        around = names.text(gap.depth)
+        tests = [f"attribute_exists({around})", absent]
+        if self.nullable[gap.depth - 1]:
+            tests.insert(1, f"{around} <> {names.value(dict(NULL))}")
+        return all_of(tests)
 
-    def _by_key(self, otherwise: bool) -> bool:
-        # A value that the field cannot have is rejected, as in other conditions.
-        self.condition.render(self.fields, self.name, placeholders.Placeholders())
-        return otherwise if self.if_absent is None else self.if_absent
-
-    def _in_store(self, otherwise: bool, test_forms: bool) -> Condition | None:
-        """The condition as the store can test it; None if it cannot."""
-        if not self.condition.others:
-            condition = condition_in_store(self.condition, self._field, otherwise)
-            return condition if test_forms or condition is self.condition else None
-        names = (self.name, *self.condition.others)
-        forms = {form for form in (own_form(self.fields.codec.by_name[each]) for each in names) if form is not None}
-        if forms and not (test_forms and all(isinstance(form, TextForm) for form in forms)):
-            return None
-        return condition_in_store(self.condition.settled(otherwise), self._field, otherwise)
-
-    def _by_presence(self, otherwise: bool, names: placeholders.Placeholders) -> str | bool:
-        """The result if nothing is known but whether the row has the attribute."""
-        if self.if_absent in (None, otherwise):
-            return otherwise
-        function = "attribute_exists" if otherwise else "attribute_not_exists"
-        return f"{function}({names.name(self._field.attribute)})"
+    def _no_gap_test(self, gap: Gap, names: PlacePlaceholders) -> str:
+        if gap.is_null:
+            return f"{names.text(gap.depth + 1)} <> {names.value(dict(NULL))}"
+        if gap.depth < 0:
+            return f"attribute_exists({names.text(len(self.path))})"
+        present = f"attribute_exists({names.text(gap.depth + 1)})"
+        if gap.depth == 0:
+            return present
+        around = names.text(gap.depth)
+        tests = [present, f"attribute_not_exists({around})"]
+        if self.nullable[gap.depth - 1]:
+            tests.append(f"{around} = {names.value(dict(NULL))}")
+        return any_of(*tests)
 
 
 class Branch(NamedTuple):
@@ -140,7 +178,11 @@ class Branch(NamedTuple):
     nodes: tuple[Node, ...]
 
 
-Node = Leaf | Branch
+class Not(NamedTuple):
+    node: Node
+
+
+Node = Leaf | Branch | Not
 
 
 class Requirement:
@@ -150,59 +192,78 @@ class Requirement:
         """`given` has the fields of the path."""
         self._schema = schema
         self._given = given
-        self.root = self._parse({} if where is None else where, negated=False)
-        self.leaves: tuple[Leaf, ...] = tuple(_leaves(self.root))
+        self.undecided: set[str] = set()
+        """The fields of the primary key that it depends on, and that the path does not give."""
+        self.root = self._parse({} if where is None else where)
 
-    def _parse(self, where: Where, negated: bool) -> Node:
-        if isinstance(where, Combination):
-            inner = negated != (where.name == "none_of")
-            parts = tuple(self._parse(part, inner) for part in where.parts)
-            # "Not all" is "any not", and "none" is "all not".
-            return Branch(not inner if where.name == "all_of" else inner, parts)
-        leaves = (self._leaf(name, condition_of(wanted), negated) for name, wanted in where.items())
-        return Branch(not negated, tuple(leaves))
+    def _parse(self, where: Where) -> Node:
+        if isinstance(where, FieldCondition):
+            return self._leaf(where.name, where.test)
+        if isinstance(where, Negated):
+            return Not(self._parse(where.part))
+        if isinstance(where, Joined):
+            return Branch(where.every, tuple(_flattened(where.every, map(self._parse, where.parts))))
+        if isinstance(where, Condition):
+            raise TypeError(f"{where!r} is not a condition on fields")
+        leaves = tuple([self._leaf(name, equality(wanted)) for name, wanted in where.items()])
+        return leaves[0] if len(leaves) == 1 else Branch(True, leaves)
 
-    def _leaf(self, name: str, condition: Condition, negated: bool) -> Leaf:
-        field, steps = parse_place(name, self._schema)
-        attribute = attribute_of(self._schema, field)
-        wanted = ~condition if negated else condition
-        if wanted.others:
-            self._check_others(name, field, steps, wanted)
-            of_key = any(map(self._is_of_key, (field, *wanted.others)))
-            return Leaf(field, (), wanted, self._schema, field, (attribute,), None, of_key)
+    def _leaf(self, place: str, test: FieldTest) -> Leaf:
+        schema = self._schema
+        field, steps = parse_place(place, schema)
+        attribute = attribute_of(schema, field)
+        if isinstance(test, OtherField):
+            self._check_other(place, field, steps, test)
+            self.undecided.update(name for name in (field, test.other) if self.is_of_key(name))
+            return Leaf(field, (), test, schema, field, (attribute,))
         if not steps:
-            if_absent = result_if_absent(self._schema, field, wanted, self._given)
-            return Leaf(field, (), wanted, self._schema, field, (attribute,), if_absent, self._is_of_key(field))
-        found = find_place(self._schema, field, steps)
-        leaf = Leaf(field, steps, wanted, found.fields, found.name, (attribute, *found.stored), None)
-        results = {leaf.holds(value) for value in values_if_absent(self._schema, field, steps)}
-        # A place may be absent with all that contains it, and then show another default.
-        return leaf._replace(if_absent=results.pop() if len(results) == 1 else None)
+            leaf = Leaf(field, (), test, schema, field, (attribute,))
+            if field in schema.primary.fields and self.is_of_key(field):
+                given = self._given.get(field, NODEFAULT)
+                if given is NODEFAULT:
+                    self.undecided.add(field)
+                else:
+                    leaf.result = leaf.holds(given)
+                return leaf
+        else:
+            found = find_place(schema, field, steps)
+            leaf = Leaf(field, steps, test, found.fields, found.name, (attribute, *found.stored))
+        _add_gaps(schema, leaf)
+        return leaf
 
-    def _is_of_key(self, field: str) -> bool:
-        """Whether the primary key holds the field in another attribute than its own."""
+    def is_of_key(self, field: str) -> bool:
+        """Whether the primary key holds the field in another attribute than its own. The key says what the field is,
+        and the store cannot read that."""
         primary = self._schema.primary
         own = self._schema.codec.by_name[field].attribute
         return field in primary.fields and all(part.name != own for part in primary.attributes)
 
-    def _check_others(self, name: str, field: str, steps: Steps, condition: Condition) -> None:
+    def _decided(self) -> Node:
+        """What is left of the requirement without the conditions that the store cannot judge."""
+        if not self.undecided:
+            return self.root
+        root = self.root
+        nodes = root.nodes if isinstance(root, Branch) and root.every else (root,)
+        return Branch(True, tuple(node for node in nodes if self.undecided.isdisjoint(_fields(node))))
+
+    def _check_other(self, place: str, field: str, steps: Steps, test: OtherField) -> None:
+        schema, known = self._schema, self._schema.codec.by_name
         if steps:
-            raise NoAccessPath(f"{self._schema.name}: {name} is a place in a field; only fields compare with fields")
-        known = self._schema.codec.by_name
-        for other in condition.others:
-            attribute_of(self._schema, other)
-            if other == field:
-                raise EncodeError(f"{self._schema.name}.{field} is compared with itself")
-            if not _are_comparable(known[field], known[other]):
-                stored = f"stored as {known[field].stored} and {other} as {known[other].stored}"
-                raise EncodeError(
-                    f"{self._schema.name}.{field} is {stored}, in different forms, so they cannot be compared"
-                )
+            raise NoAccessPath(f"{schema.name}: {place} is a place in a field; only fields compare with fields")
+        attribute_of(schema, test.other)
+        if test.other == field:
+            raise EncodeError(f"{schema.name}.{field} is compared with itself")
+        if not _are_comparable(known[field], known[test.other]):
+            stored = f"stored as {known[field].stored} and {test.other} as {known[test.other].stored}"
+            raise EncodeError(f"{schema.name}.{field} is {stored}, in different forms, so they cannot be compared")
+        for name in (field, test.other):
+            require_one_form(schema, name)
+            require_order(schema, name, f"{test.operator} another field")
 
     @property
     def fields(self) -> set[str]:
         """The fields that it depends on."""
-        return {field for leaf in self.leaves for field in (leaf.field, *leaf.condition.others)}
+        return _fields(self.root)
 
     def accepts(self, item: Any) -> bool:
         """Whether an item meets it."""
@@ -211,24 +272,42 @@ class Requirement:
     def holds(self, leaf_holds: Callable[[Leaf], bool]) -> bool:
         return _holds(self.root, leaf_holds)
 
-    def needs_program(self, row: Row, otherwise: bool) -> bool:
-        """Whether the store cannot tell for this row, if it is asked for `expression`."""
-        text = self._rendered(otherwise, placeholders.Placeholders(), test_forms=True)
-        test_forms = isinstance(text, bool) or placeholders.fits(text)
-        return any(leaf.needs_program(row, test_forms=test_forms) for leaf in self.leaves)
+    @property
+    def holds_if_missing(self) -> bool:
+        """Whether a missing item meets it: it has no value that could differ from another, so it meets only conditions
+        that fields are absent."""
+        return _holds_if_missing(self.root, negated=False)
 
-    def expression(self, otherwise: bool, given: placeholders.Placeholders) -> str | bool:
-        """The requirement in DynamoDB's syntax, with `otherwise` as the result of the leaves that the store cannot
-        judge; that result if nothing else is left. The store does not judge forms if their tests are too many."""
-        before = given.mark()
-        text = self._rendered(otherwise, given, test_forms=True)
-        if isinstance(text, bool) or placeholders.fits(text):
-            return text
-        given.back_to(before)
-        return self._rendered(otherwise, given, test_forms=False)
+    def expression(self, placeholders: Placeholders) -> str | bool:
+        """The requirement in DynamoDB's words; a bool if it is the same for every row. Without the conditions on
+        `undecided` fields, if it has any."""
+        made = _text(self._decided(), placeholders)
+        return made if isinstance(made, bool) else made.text
 
-    def _rendered(self, otherwise: bool, given: placeholders.Placeholders, *, test_forms: bool) -> str | bool:
-        return _render(self.root, lambda leaf: leaf.render(otherwise, given, test_forms=test_forms), given)
+
+def _add_gaps(schema: Schema[Any], leaf: Leaf) -> None:
+    """Adds what its row may lack: the attribute, the place in it, or anything that contains the place."""
+    gaps, nullable = [], []
+    for depth in range(len(leaf.steps) + 1):
+        fields, name = (schema, leaf.field) if depth == 0 else find_place(schema, leaf.field, leaf.steps[:depth])[1:]
+        default = fields.codec.if_absent(name)
+        if default is not NODEFAULT:
+            gaps.append(Gap(depth, False, leaf.holds(value_at(default, leaf.steps[depth:]))))
+        elif depth and is_element(fields):
+            gaps.append(Gap(depth, False, leaf.holds(None)))
+        nullable.append(fields.codec.by_name[name].nullable)
+        if nullable[-1]:
+            gaps.append(Gap(depth, True, leaf.holds(None)))
+    leaf.gaps, leaf.nullable = gaps, nullable
+
+
+def _fields(node: Node) -> set[str]:
+    """The fields that a condition depends on."""
+    return {field for leaf in _leaves(node) for field in (leaf.field, *_others(leaf))}
+
+
+def _others(leaf: Leaf) -> tuple[str, ...]:
+    return (leaf.test.other,) if isinstance(leaf.test, OtherField) else ()
 
 
 def _are_comparable(one: Field, other: Field) -> bool:
@@ -237,9 +316,54 @@ def _are_comparable(one: Field, other: Field) -> bool:
     return one.tag == other.tag and (not codecs or codecs == codecs[:1] * 2)
 
 
+def _field_comparison(leaf: Leaf, test: OtherField, names: Placeholders) -> Text:
+    """The comparison of two attributes; of a field's default, where a row may lack one of them."""
+    schema: Schema[Any] = leaf.fields
+    fields = [schema.codec.by_name[name] for name in (leaf.field, test.other)]
+    one, other = (names.name(field.attribute) for field in fields)
+    defaults = [_default(schema, field.name) for field in fields]
+    if defaults == [None, None]:
+        text = f"{one} {test.operator} {other}"
+        if test.operator in ("=", "<>") and all(field.nullable for field in fields):
+            # Of two fields that are None, none equals the other.
+            null = names.value(dict(NULL))
+            if test.operator == "<>":
+                return Text(any_of(text, f"{one} = {null}"))
+            return Text(all_of([text, f"{one} <> {null}"]), is_joined=True)
+        return Text(text)
+    operator = "=" if test.operator == "<>" else test.operator
+    tests = [f"{one} {operator} {other}"]
+    for (left, right), default, flipped in (((one, other), defaults[0], False), ((other, one), defaults[1], True)):
+        if default is not None:
+            value = names.value(default)
+            compared = f"{right} {operator} {value}" if flipped else f"{value} {operator} {right}"
+            tests.append(f"attribute_not_exists({left}) AND {compared}")
+    if None not in defaults and OtherField(operator, test.other).compared(*defaults):
+        tests.append(f"attribute_not_exists({one}) AND attribute_not_exists({other})")
+    if test.operator == "=" and all(field.nullable for field in fields):
+        tests[0] += f" AND {one} <> {names.value(dict(NULL))}"
+    return Text(f"NOT {any_of(*tests)}" if test.operator == "<>" else any_of(*tests))
+
+
+def _default(schema: Schema[Any], field: str) -> Value | None:
+    default = schema.codec.if_absent(field)
+    return None if default is NODEFAULT else shown_value(schema, field, default)
+
+
+def _flattened(every: bool, nodes: Iterable[Node]) -> Iterator[Node]:
+    """The nodes, with those of inner branches of the same kind."""
+    for node in nodes:
+        if isinstance(node, Branch) and node.every == every:
+            yield from node.nodes
+        else:
+            yield node
+
+
 def _leaves(node: Node) -> Iterator[Leaf]:
     if isinstance(node, Leaf):
         yield node
+    elif isinstance(node, Not):
+        yield from _leaves(node.node)
     else:
         for each in node.nodes:
             yield from _leaves(each)
@@ -248,18 +372,41 @@ def _leaves(node: Node) -> Iterator[Leaf]:
 def _holds(node: Node, leaf_holds: Callable[[Leaf], bool]) -> bool:
     if isinstance(node, Leaf):
         return leaf_holds(node)
+    if isinstance(node, Not):
+        return not _holds(node.node, leaf_holds)
     results = (_holds(each, leaf_holds) for each in node.nodes)
     return all(results) if node.every else any(results)
 
 
-def _render(node: Node, leaf_text: Callable[[Leaf], str | bool], given: placeholders.Placeholders) -> str | bool:
+def _holds_if_missing(node: Node, negated: bool) -> bool:
     if isinstance(node, Leaf):
-        return leaf_text(node)
-    before = given.mark()
-    results = [_render(each, leaf_text, given) for each in node.nodes]
-    texts = [each for each in results if isinstance(each, str)]
+        return node.test.is_of_presence and node.holds(None) != negated
+    if isinstance(node, Not):
+        return _holds_if_missing(node.node, not negated)
+    results = (_holds_if_missing(each, negated) for each in node.nodes)
+    return all(results) if node.every != negated else any(results)
+
+
+def _text(node: Node, placeholders: Placeholders) -> Text | bool:
+    if isinstance(node, Leaf):
+        return node.text(placeholders)
+    if isinstance(node, Not):
+        inner = _text(node.node, placeholders)
+        return not inner if isinstance(inner, bool) else _negated(inner)
+    before = placeholders.mark()
+    results = [_text(each, placeholders) for each in node.nodes]
+    texts = [each for each in results if not isinstance(each, bool)]
     if not texts or (not node.every) in results:
         # The store rejects placeholders without a use.
-        given.back_to(before)
+        placeholders.back_to(before)
         return node.every if all(each is node.every for each in results) else not node.every
-    return placeholders.all_of(texts) if node.every else placeholders.any_of(*texts)
+    if len(texts) == 1:
+        return texts[0]
+    if node.every:
+        return Text(all_of(each.text for each in texts), is_joined=True)
+    return Text(any_of(*(each.text for each in texts)))
+
+
+def _negated(inner: Text) -> Text:
+    bare = not inner.is_joined and not inner.text.startswith("NOT ")
+    return Text(f"NOT {inner.text}" if bare else f"NOT ({inner.text})")

@@ -1,12 +1,22 @@
-"""Makes another row of a stored one, by an update instead of a put: a put would lose what the row got meanwhile."""
+"""Makes another row of a stored one, by an update instead of a put: a put would lose what the row got meanwhile.
+
+The update keeps what the class does not declare, also inside of maps: attributes that other programs store there. An
+item shows only the declared ones, so an attribute encoded from an item has lost the others. They are known by a
+comparison: the stored value has them, and the same value decoded and encoded again has not.
+
+It is guarded by the whole row. An attribute that the row lacks decides as much as one that it has: a field shows its
+default, a missing version is the first one. So every attribute that the class declares is guarded, present or absent.
+An attribute that no declaration names, and that the row lacks, is not: nobody knows its name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sortkey.model.changes.nested_attributes import keep_undeclared_in
-from sortkey.model.changes.row_guards import row_guards
+from sortkey.limits import EXPRESSION_BYTES, EXPRESSION_OPERATORS
+from sortkey.model.changes.placeholders import Placeholders, all_of
+from sortkey.model.errors import Unsupported
 from sortkey.model.fields.codec import Field, Row
 from sortkey.model.fields.converter import Value
 from sortkey.model.items.schema import Schema
@@ -53,3 +63,84 @@ def _keep_disagreeing(schema: Schema[Any], new: Row, before: Row, field: Field, 
         return
     if field.decode(before[name]) != getattr(item, field.name):
         new[name] = before[name]
+
+
+_SURELY_FIT: Final = 100
+"""So many guards are within DynamoDB's limits, however long: 34 bytes and two operators each."""
+
+
+def row_guards(schema: Schema[Any], row: Row) -> dict[str, Value | None]:
+    """The attributes outside of the primary key, with None for the declared ones that the row lacks. Raises Unsupported
+    if a condition cannot hold so many."""
+    own = schema.of_row(row)
+    primary = {part.name for part in own.primary.attributes}
+    guards: dict[str, Value | None] = {name: value for name, value in row.items() if name not in primary}
+    guards |= dict.fromkeys(sorted(own.declared - primary - row.keys()))
+    if len(guards) > _SURELY_FIT:
+        _require_fit(own, guards)
+    return guards
+
+
+def _require_fit(schema: Schema[Any], guards: dict[str, Value | None]) -> None:
+    placeholders = Placeholders()
+    text = all_of(placeholders.equal(name, value) for name, value in guards.items())
+    # Each guard is an operator, and an AND joins it to the test that the row exists.
+    if len(text) > EXPRESSION_BYTES or 2 * len(guards) + 1 > EXPRESSION_OPERATORS:
+        raise Unsupported(
+            f"the store cannot judge this row of {schema.name}, and the {len(guards)} attributes of the row and class "
+            f"do not fit into one condition; put the item without a condition first, which writes the row anew"
+        )
+
+
+NESTED: Final = frozenset({"M", "L"})
+_SETS: Final = frozenset({"SS", "NS", "BS"})
+
+
+def keep_undeclared_in(new: Row, stored: Row, field: Field) -> None:
+    """Adds to a field of the new row what the stored one has in it, and the class does not declare."""
+    name = field.attribute
+    if name in new and name in stored and not NESTED.isdisjoint(new[name]) and not NESTED.isdisjoint(stored[name]):
+        new[name] = keep_undeclared(stored[name], field.encode(field.decode(stored[name])), new[name])
+
+
+def keep_undeclared(stored: Value, shown: Value, new: Value) -> Value:
+    """The new value with the undeclared attributes of the stored one; the stored one if both show the same.
+
+    The elements of a list keep theirs if their places are certain: the list is as long as before, or only longer."""
+    if _is_same(shown, new):
+        return stored
+    (tag,) = stored
+    if tag not in NESTED or tag not in shown or tag not in new:
+        return new
+    keep = _keep_in_map if tag == "M" else _keep_in_list
+    return {tag: keep(stored[tag], shown[tag], new[tag])}
+
+
+def _is_same(one: Value, other: Value) -> bool:
+    """Whether two values are equal; the elements of a set have no order."""
+    (tag,) = one
+    if tag not in other:
+        return False
+    ours, theirs = one[tag], other[tag]
+    if tag in _SETS:
+        return set(ours) == set(theirs)
+    if tag == "M":
+        return ours.keys() == theirs.keys() and all(_is_same(value, theirs[name]) for name, value in ours.items())
+    if tag == "L":
+        return len(ours) == len(theirs) and all(map(_is_same, ours, theirs))
+    return bool(ours == theirs)
+
+
+def _keep_in_map(stored: dict[str, Value], shown: dict[str, Value], new: dict[str, Value]) -> dict[str, Any]:
+    undeclared = {name: value for name, value in stored.items() if name not in shown and name not in new}
+    return undeclared | {
+        name: keep_undeclared(stored[name], shown[name], value) if name in stored and name in shown else value
+        for name, value in new.items()
+    }
+
+
+def _keep_in_list(stored: list[Value], shown: list[Value], new: list[Value]) -> list[Value]:
+    if len(new) != len(shown) and not _is_same({"L": shown}, {"L": new[: len(shown)]}):
+        return new
+    kept = [keep_undeclared(*each) for each in zip(stored, shown, new, strict=False)]
+    return kept + new[len(kept) :]

@@ -10,18 +10,25 @@ a value of another type. At run time, `Product.stock` is a member of the class, 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from datetime import timedelta
 from decimal import Decimal
 from types import MemberDescriptorType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, TypeVar, get_origin, overload
 
 from sortkey.model.changes import conditions
-from sortkey.model.changes.combination import NOT_A_BOOL, Combination
-from sortkey.model.changes.condition import Condition
-from sortkey.model.changes.field_comparison import FieldValue
-from sortkey.model.changes.operators import Operator, add, append, discard, initially
-from sortkey.model.changes.places import Fields, Step, find_place, place_of
+from sortkey.model.changes.conditions import (
+    NOT_A_BOOL,
+    Comparison,
+    Condition,
+    Exists,
+    FieldCondition,
+    NotExists,
+    OtherField,
+)
+from sortkey.model.changes.operators import Add, Append, Delete, FieldChange, IfNotExists, Remove
+from sortkey.model.changes.places import ElementCodec, Fields, PlaceName, Step, find_place, parse_place, place_of
 from sortkey.model.errors import DeclarationError, NoAccessPath, UnknownField
 from sortkey.model.fields.codec import codec_of
 
@@ -36,26 +43,38 @@ class OfType(Protocol[T_co]):
     def _type(self) -> T_co: ...
 
 
-class FieldChange(Mapping[str, Any]):
-    """The change of one field: a mapping with one entry, for `update` alone or in a list."""
+class SizeOf:
+    """The number of elements of a field, for comparisons: `sk.F(Order.tags).size <= 3`."""
 
-    def __init__(self, name: str, change: Any) -> None:
+    __slots__ = ("_name",)
+
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._change = change
 
-    def __getitem__(self, name: str) -> Any:
-        if name != self._name:
-            raise KeyError(name)
-        return self._change
+    def __eq__(self, number: int) -> Condition:  # type: ignore[override]
+        return self._compared("=", number)
 
-    def __iter__(self) -> Iterator[str]:
-        yield self._name
+    def __ne__(self, number: int) -> Condition:  # type: ignore[override]
+        return self._compared("<>", number)
 
-    def __len__(self) -> int:
-        return 1
+    def __lt__(self, number: int) -> Condition:
+        return self._compared("<", number)
 
-    def __repr__(self) -> str:
-        return f"{{{self._name}: {self._change!r}}}"
+    def __le__(self, number: int) -> Condition:
+        return self._compared("<=", number)
+
+    def __gt__(self, number: int) -> Condition:
+        return self._compared(">", number)
+
+    def __ge__(self, number: int) -> Condition:
+        return self._compared(">=", number)
+
+    def _compared(self, operator: str, number: int) -> Condition:
+        if not isinstance(number, int):
+            raise TypeError(f"a size is compared with an int, not {number!r}")
+        return FieldCondition(self._name, conditions.Size(operator, number))
 
 
 class F(Generic[T]):
@@ -111,9 +130,11 @@ class F(Generic[T]):
     def __getitem__(self: F[dict[str, V]], step: str) -> F[V]: ...
     @overload
     def __getitem__(self: F[dict[str, V] | None], step: str) -> F[V]: ...
+    @overload
+    def __getitem__(self, step: str) -> F[Any]: ...
 
     def __getitem__(self, step: Step) -> F[Any]:
-        """An element of a list or a tuple, or the value of a key of a dict."""
+        """An element of a list or a tuple, the value of a key of a dict, or a field of a dataclass, by its name."""
         _, steps = self.name.parsed
         return self._inside(*steps, step)
 
@@ -137,78 +158,85 @@ class F(Generic[T]):
 
     # Conditions.
 
-    def __eq__(self, other: T | OfType[T | None]) -> Combination:  # type: ignore[override]
-        return self._where(conditions.condition_of(_operand(other)))
+    def __eq__(self, other: T | OfType[T | None]) -> Condition:  # type: ignore[override]
+        return FieldCondition(self.name, NotExists()) if other is None else self._compared("=", other)
 
-    def __ne__(self, other: T | OfType[T | None]) -> Combination:  # type: ignore[override]
-        return self._where(conditions.present if other is None else conditions.other_than(_operand(other)))
+    def __ne__(self, other: T | OfType[T | None]) -> Condition:  # type: ignore[override]
+        return FieldCondition(self.name, Exists()) if other is None else self._compared("<>", other)
 
-    def __lt__(self, other: T | OfType[T | None]) -> Combination:
-        return self._where(conditions.below(_operand(other)))
+    def __lt__(self, other: T | OfType[T | None]) -> Condition:
+        return self._compared("<", other)
 
-    def __le__(self, other: T | OfType[T | None]) -> Combination:
-        return self._where(conditions.at_most(_operand(other)))
+    def __le__(self, other: T | OfType[T | None]) -> Condition:
+        return self._compared("<=", other)
 
-    def __gt__(self, other: T | OfType[T | None]) -> Combination:
-        return self._where(conditions.above(_operand(other)))
+    def __gt__(self, other: T | OfType[T | None]) -> Condition:
+        return self._compared(">", other)
 
-    def __ge__(self, other: T | OfType[T | None]) -> Combination:
-        return self._where(conditions.at_least(_operand(other)))
+    def __ge__(self, other: T | OfType[T | None]) -> Condition:
+        return self._compared(">=", other)
 
-    def between(self, low: T, high: T) -> Combination:
+    def _compared(self, operator: str, other: Any) -> Condition:
+        if not isinstance(other, F):
+            return FieldCondition(self.name, Comparison(operator, other))
+        _, steps = other.name.parsed
+        if steps:
+            raise NoAccessPath(f"{other!r} is a place in a field; only fields compare with fields")
+        return FieldCondition(self.name, OtherField(operator, other.name))
+
+    def between(self, low: T, high: T) -> Condition:
         """From `low` to `high`, both included."""
-        return self._where(conditions.at_least(low) & conditions.at_most(high))
+        return FieldCondition(self.name, conditions.Between(low, high))
 
-    def one_of(self, *values: T) -> Combination:
+    def is_in(self, *values: T) -> Condition:
         """Equal to one of the values, of which there are 1 to 100."""
-        return self._where(conditions.one_of(*values))
+        return FieldCondition(self.name, conditions.In(values))
 
-    @property
-    def absent(self) -> Combination:
-        """None, or an empty set."""
-        return self._where(conditions.absent)
-
-    @property
-    def present(self) -> Combination:
+    def exists(self) -> Condition:
         """Neither None nor an empty set."""
-        return self._where(conditions.present)
+        return FieldCondition(self.name, Exists())
+
+    def not_exists(self) -> Condition:
+        """None, or an empty set."""
+        return FieldCondition(self.name, NotExists())
 
     @overload
-    def starting(self: F[str] | F[str | None], beginning: str) -> Combination: ...
+    def begins_with(self: F[str] | F[str | None], beginning: str) -> Condition: ...
     @overload
-    def starting(self: F[bytes] | F[bytes | None], beginning: bytes) -> Combination: ...
+    def begins_with(self: F[bytes] | F[bytes | None], beginning: bytes) -> Condition: ...
 
-    def starting(self, beginning: Any) -> Combination:
-        """A string or binary that starts with `beginning`."""
-        return self._where(conditions.starting(beginning))
+    def begins_with(self, beginning: Any) -> Condition:
+        """A string or binary that begins with this."""
+        return FieldCondition(self.name, conditions.BeginsWith(beginning))
 
     @overload
-    def contains(self: F[str] | F[str | None], element: str) -> Combination: ...
+    def contains(self: F[str] | F[str | None], element: str) -> Condition: ...
     @overload
-    def contains(self: F[bytes] | F[bytes | None], element: bytes) -> Combination: ...
+    def contains(self: F[bytes] | F[bytes | None], element: bytes) -> Condition: ...
     @overload
-    def contains(self: F[list[V]], element: V) -> Combination: ...
+    def contains(self: F[list[V]], element: V) -> Condition: ...
     @overload
-    def contains(self: F[list[V] | None], element: V) -> Combination: ...
+    def contains(self: F[list[V] | None], element: V) -> Condition: ...
     @overload
-    def contains(self: F[builtins.set[V]], element: V) -> Combination: ...
+    def contains(self: F[tuple[V, ...]], element: V) -> Condition: ...
     @overload
-    def contains(self: F[builtins.set[V] | None], element: V) -> Combination: ...
+    def contains(self: F[builtins.set[V]], element: V) -> Condition: ...
     @overload
-    def contains(self: F[frozenset[V]], element: V) -> Combination: ...
+    def contains(self: F[builtins.set[V] | None], element: V) -> Condition: ...
     @overload
-    def contains(self: F[frozenset[V] | None], element: V) -> Combination: ...
+    def contains(self: F[frozenset[V]], element: V) -> Condition: ...
+    @overload
+    def contains(self: F[frozenset[V] | None], element: V) -> Condition: ...
 
-    def contains(self, element: Any) -> Combination:
+    def contains(self, element: Any) -> Condition:
         """A set or list with this element; a string or binary with this part."""
-        return self._where(conditions.contains(element))
+        return FieldCondition(self.name, conditions.Contains(element))
 
-    def sized(self, *, at_most: int) -> Combination:
-        """At most this many elements or characters."""
-        return self._where(conditions.sized(at_most))
-
-    def _where(self, condition: Condition) -> Combination:
-        return Combination("all_of", ({self.name: condition},))
+    @property
+    def size(self) -> SizeOf:
+        """The number of elements of a set, list or dict, of characters or bytes; 0 if it is absent. Compare it with a
+        number."""
+        return SizeOf(self.name)
 
     # Changes.
 
@@ -223,6 +251,8 @@ class F(Generic[T]):
     @overload
     def add(self: F[float] | F[float | None], amount: float) -> FieldChange: ...
     @overload
+    def add(self: F[timedelta] | F[timedelta | None], amount: timedelta) -> FieldChange: ...
+    @overload
     def add(self: F[builtins.set[V]], amount: AbstractSet[V]) -> FieldChange: ...
     @overload
     def add(self: F[builtins.set[V] | None], amount: AbstractSet[V]) -> FieldChange: ...
@@ -232,37 +262,54 @@ class F(Generic[T]):
     def add(self: F[frozenset[V] | None], amount: AbstractSet[V]) -> FieldChange: ...
 
     def add(self, amount: Any) -> FieldChange:
-        """Adds a number to a number, or elements to a set; see `sk.add`."""
-        return self._changed(add(amount))
+        """Adds a number to a number, a duration to a duration, or elements to a set. An absent field starts from its
+        default, or from 0."""
+        return FieldChange(self.name, Add(amount))
 
     @overload
-    def discard(self: F[builtins.set[V]], elements: AbstractSet[V]) -> FieldChange: ...
+    def delete(self: F[builtins.set[V]], elements: AbstractSet[V]) -> FieldChange: ...
     @overload
-    def discard(self: F[builtins.set[V] | None], elements: AbstractSet[V]) -> FieldChange: ...
+    def delete(self: F[builtins.set[V] | None], elements: AbstractSet[V]) -> FieldChange: ...
     @overload
-    def discard(self: F[frozenset[V]], elements: AbstractSet[V]) -> FieldChange: ...
+    def delete(self: F[frozenset[V]], elements: AbstractSet[V]) -> FieldChange: ...
     @overload
-    def discard(self: F[frozenset[V] | None], elements: AbstractSet[V]) -> FieldChange: ...
+    def delete(self: F[frozenset[V] | None], elements: AbstractSet[V]) -> FieldChange: ...
 
-    def discard(self, elements: Any) -> FieldChange:
-        """Removes elements from a set."""
-        return self._changed(discard(elements))
+    def delete(self, elements: Any) -> FieldChange:
+        """Deletes elements of a set."""
+        return FieldChange(self.name, Delete(elements))
 
     @overload
     def append(self: F[list[V]], elements: Sequence[V]) -> FieldChange: ...
     @overload
     def append(self: F[list[V] | None], elements: Sequence[V]) -> FieldChange: ...
+    @overload
+    def append(self: F[tuple[V, ...]], elements: Sequence[V]) -> FieldChange: ...
 
     def append(self, elements: Sequence[Any]) -> FieldChange:
-        """Appends elements to a list."""
-        return self._changed(append(list(elements)))
+        """Appends elements to a list, or to a tuple of any length."""
+        made = tuple(elements) if get_origin(self._annotation.base) is tuple else list(elements)
+        return FieldChange(self.name, Append(made))
 
-    def initially(self, value: T) -> FieldChange:
+    def if_not_exists(self, value: T) -> FieldChange:
         """Assigns a value if the field is absent: None, or an empty set."""
-        return self._changed(initially(value))
+        return FieldChange(self.name, IfNotExists(value))
 
-    def _changed(self, operator: Operator) -> FieldChange:
-        return FieldChange(self.name, operator)
+    def remove(self) -> FieldChange:
+        """Removes the value: the field is None, or an empty set; an element of a list or a key of a dict is gone."""
+        field, steps = self.name.parsed
+        if steps and isinstance(find_place(self._fields, field, steps).fields.codec, ElementCodec):
+            return FieldChange(self.name, Remove())
+        base = get_origin(self._annotation.base)
+        return FieldChange(self.name, base() if base in (builtins.set, frozenset) else None)
+
+
+def field_of(cls: type, name: str) -> F[Any]:
+    """The field, or the place in one, that has this name in a class."""
+    made: F[Any] = object.__new__(F)
+    made.owner = cls
+    made.name = name if isinstance(name, PlaceName) else place_of(cls, *parse_place(name, None))
+    return made
 
 
 FieldName = str | F[Any]
@@ -285,13 +332,3 @@ def _member(field: object) -> MemberDescriptorType:
     if isinstance(field, MemberDescriptorType):
         return field
     raise TypeError(f"sk.F takes a field of a class, such as sk.F(Product.stock), not {field!r}")
-
-
-def _operand(value: Any) -> Any:
-    """What a comparison compares with: a value, or another field."""
-    if not isinstance(value, F):
-        return value
-    _, steps = value.name.parsed
-    if steps:
-        raise NoAccessPath(f"{value!r} is a place in a field; only fields compare with fields")
-    return FieldValue(value.name)

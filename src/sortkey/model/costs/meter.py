@@ -123,7 +123,6 @@ class Meter:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._paths: defaultdict[str, _Sums] = defaultdict(_Sums)
-        self._misplaced: set[str] = set()
         self.partitions = PartitionMeter()
         """What `hottest` shows."""
 
@@ -184,13 +183,6 @@ class Meter:
             first = not (sums.unrecognised if unrecognised else sums.undecodable)
             sums.unrecognised += unrecognised
             sums.undecodable += undecodable
-            return first
-
-    def misplaced(self, path: str) -> bool:
-        """Whether a row that the store sorts to a wrong place is the first one on the path."""
-        with self._lock:
-            first = path not in self._misplaced
-            self._misplaced.add(path)
             return first
 
     def readings(self) -> list[Reading]:

@@ -17,11 +17,10 @@ import msgspec
 from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
 from sortkey.model.fields.annotation import Annotation, Unresolved, parse_annotation, resolve_annotations
 from sortkey.model.fields.constraints import constraint_check
-from sortkey.model.fields.containers import is_set
-from sortkey.model.fields.converter import NULL, Converter, Value
+from sortkey.model.fields.converter import NULL, Converter, OtherForm, Value
 from sortkey.model.fields.records import Tag, attribute_names, declared_default, field_names, tag_of
 from sortkey.model.fields.stored_as import StoredType
-from sortkey.model.fields.type_converter import base_converter, checked
+from sortkey.model.fields.type_converter import base_converter, checked, is_set
 
 Row = dict[str, Value]
 
@@ -38,6 +37,8 @@ class Field(NamedTuple):
     tag: str
     read: Callable[[Any], Any] | None
     """Converts the content behind the tag; None if that is the value."""
+    also: tuple[Callable[[Any], Value | None], ...]
+    """Encoders of the other forms that the field is read in."""
     absent: Callable[[], Any] | None
     """The value if the row has no such attribute and the class no default; None if the attribute is required."""
     left_out: bool
@@ -225,6 +226,16 @@ class Codec:
                 values[name] = absent()
         return values
 
+    def require_readable(self, name: str, row: Mapping[str, Value]) -> None:
+        """Raises DecodeError for a row whose field cannot be read."""
+        field = self.by_name[name]
+        raw = row.get(field.attribute)
+        if raw is not None:
+            try:
+                field.decode(raw)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise self._undecodable(name, raw, error) from error
+
     @cached_property
     def required(self) -> frozenset[str]:
         return frozenset(name for name in field_names(self.struct) if _default(self.struct, name) is _MISSING)
@@ -253,6 +264,8 @@ class Codec:
 
     def _undecodable(self, name: str, raw: Any, error: Exception) -> DecodeError:
         field = self.by_name[name]
+        if isinstance(error, OtherForm):
+            return DecodeError(f"{self.struct.__name__}.{name}: {error}")
         if isinstance(raw, dict) and field.tag and field.tag not in raw:
             return DecodeError(f"{self.struct.__name__}.{name}: expected {field.tag}, found {raw!r}")
         return DecodeError(f"{self.struct.__name__}.{name}: {raw!r}: {error}")

@@ -3,29 +3,42 @@
     str S · int, Decimal N · bool BOOL · bytes B · datetime, date, UUID S (as in keys, sortable) · epoch datetime N
     timedelta N, in seconds
 
-`items/type_converter.py` has those of all types.
+`type_converter.py` has those of all types.
+
+A field has one stored form, the one that Sortkey writes. A value that is stored in another one (a UUID in capitals, a
+time with another zone, a number that no float holds) would be shown, but no condition would find it. So reading it
+raises `OtherForm`. An audit reads all forms (`any_form`), and rewrites them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
+
+import msgspec
 
 from sortkey.errors import ValidationException
 from sortkey.limits import NUMBER_DIGITS
 from sortkey.model.errors import EncodeError, KeyPartError
-from sortkey.model.fields.duration import from_seconds, to_seconds
-from sortkey.model.fields.epoch import from_epoch, to_epoch
 from sortkey.model.fields.key_text import instant_text, to_decimal
+from sortkey.model.fields.numeric_times import from_epoch, from_seconds, to_epoch, to_seconds
 from sortkey.values import number
 
 Value = dict[str, Any]
 NULL: Final[Value] = {"NULL": True}
+T = TypeVar("T")
+
 _UUID_LENGTH: Final = 36
+_INSTANT_LENGTH: Final = len("2026-08-24T12:30:00.000000Z")
+_SURELY_EXACT: Final = 15
+"""A number of so many characters is that of a float: a float holds fifteen digits."""
 
 
 class Converter(NamedTuple):
@@ -36,6 +49,36 @@ class Converter(NamedTuple):
     read: Callable[[Any], Any] | None
     """Converts the content behind the tag; None if that is the value. `decode` takes the whole attribute value, and so
     does `read` without a tag."""
+    also: tuple[Callable[[Any], Value | None], ...] = ()
+    """Encoders of the other forms that the field is read in: None for a value that the form does not hold exactly."""
+
+
+class OtherForm(ValueError):
+    """A stored value that can be read, but is not in the one form that its field has."""
+
+
+_any_form: Final[ContextVar[bool]] = ContextVar("any_form", default=False)
+
+
+@contextmanager
+def any_form() -> Iterator[None]:
+    """Within it, values are read in whatever form they are stored."""
+    token = _any_form.set(True)
+    try:
+        yield
+    finally:
+        _any_form.reset(token)
+
+
+def other_form(value: T, found: Any, own: str, declaration: str) -> T:
+    """A value that was found in another form than its field's `own`. Raises OtherForm, which names the declaration that
+    would read it, unless any form is read."""
+    if _any_form.get():
+        return value
+    raise OtherForm(
+        f"{found!r} is not in the form of the field, {own}; {declaration} reads it, and sortkey audit --repair "
+        f"rewrites it"
+    )
 
 
 def wrong_type(expected: str, value: Any) -> EncodeError:
@@ -98,11 +141,32 @@ def _encode_instant(value: Any) -> Value:
         raise EncodeError(str(error)) from None
 
 
-def _read_instant(text: str) -> datetime:
+def read_instant(text: str) -> datetime:
+    # Of the ISO forms with this length and these signs, only week dates and 24:00 are others.
+    if (
+        len(text) == _INSTANT_LENGTH
+        and text[10] == "T"
+        and text[26] == "Z"
+        and text[19] == "."
+        and text[5] < "2"
+        and (sys.version_info < (3, 13) or text[11:13] != "24")
+    ):
+        return datetime.fromisoformat(text)
+    return other_form(read_any_instant(text), text, "2026-08-24T12:30:00.000000Z", _time_declaration(text))
+
+
+def read_any_instant(text: str) -> datetime:
+    """A time in any ISO form that has a zone."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError("no time zone")
     return moment
+
+
+def _time_declaration(text: str) -> str:
+    if len(text) == len("2026-08-24T12:30:00Z") and text.endswith("Z"):
+        return "Annotated[datetime, sk.seconds]"
+    return "a field with sk.stored_as"
 
 
 def _encode_epoch(value: Any) -> Value:
@@ -112,9 +176,26 @@ def _encode_epoch(value: Any) -> Value:
         raise EncodeError(str(error)) from None
 
 
+def _read_epoch(text: str) -> datetime:
+    moment = from_epoch(text)
+    if text.isdecimal() or not moment.microsecond:
+        return moment
+    return other_form(moment, text, "whole seconds since 1970", "a field with sk.stored_as")
+
+
 def _decode_epoch(value: Value) -> datetime:
+    if "S" not in value:
+        return _read_epoch(value["N"])
     # Before the field was marked, or by another program, the time may have been stored as text.
-    return _read_instant(value["S"]) if "S" in value else from_epoch(value["N"])
+    moment = read_any_instant(value["S"])
+    return other_form(moment, value["S"], "a number of seconds since 1970", "a datetime without sk.epoch")
+
+
+def read_float(text: str) -> float:
+    made = float(text)
+    if len(text) <= _SURELY_EXACT or Decimal(repr(made)) == Decimal(text):
+        return made
+    return other_form(made, text, "a number that a float holds", "Decimal")
 
 
 def _encode_duration(value: Any) -> Value:
@@ -136,11 +217,18 @@ def _encode_uuid(value: Any) -> Value:
     return {"S": str(value)}
 
 
-def _read_uuid(text: str) -> UUID:
-    # UUID takes hyphens anywhere, and removes "urn:". Then the length would not tell the form.
-    if len(text) == _UUID_LENGTH and not text[8] == text[13] == text[18] == text[23] == "-":
-        raise ValueError("the hyphens are not where a UUID has them")
-    return UUID(text)
+def _read_date(text: str) -> date:
+    made = date.fromisoformat(text)
+    if len(text) == len("2026-08-24") and text[7] == "-":
+        return made
+    return other_form(made, text, "2026-08-24", "a field with sk.stored_as")
+
+
+def read_uuid(text: str) -> UUID:
+    if len(text) == _UUID_LENGTH and text == text.lower():
+        # Rejects hyphens elsewhere, and is faster than UUID.
+        return msgspec.convert(text, UUID)
+    return other_form(UUID(text), text, "lower case with hyphens", "a field with sk.stored_as")
 
 
 def set_content(members: Iterable[Any], tag: str) -> list[Any]:
@@ -159,10 +247,10 @@ SCALARS: Final[dict[Any, Converter]] = {
     Decimal: content_converter(encode_decimal, "N", Decimal),
     bool: Converter(encode_bool, itemgetter("BOOL"), "BOOL", None),
     bytes: Converter(encode_bytes, itemgetter("B"), "B", None),
-    datetime: content_converter(_encode_instant, "S", _read_instant),
-    date: content_converter(_encode_date, "S", date.fromisoformat),
-    UUID: content_converter(_encode_uuid, "S", _read_uuid),
+    datetime: content_converter(_encode_instant, "S", read_instant),
+    date: content_converter(_encode_date, "S", _read_date),
+    UUID: content_converter(_encode_uuid, "S", read_uuid),
     timedelta: content_converter(_encode_duration, "N", lambda text: from_seconds(Decimal(text))),
 }
-EPOCH: Final = Converter(_encode_epoch, _decode_epoch, "N", from_epoch)
-INEXACT: Final = content_converter(encode_float, "N", float)
+EPOCH: Final = Converter(_encode_epoch, _decode_epoch, "N", _read_epoch)
+INEXACT: Final = content_converter(encode_float, "N", read_float)

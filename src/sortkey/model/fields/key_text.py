@@ -37,7 +37,7 @@ import msgspec
 
 from sortkey.model.errors import DeclarationError, KeyPartError
 from sortkey.model.fields.annotation import Annotation
-from sortkey.model.fields.duration import from_seconds, to_seconds
+from sortkey.model.fields.numeric_times import from_seconds, to_seconds
 
 SEPARATOR: Final = "#"
 ABOVE_SEPARATOR: Final = "$"
@@ -254,7 +254,7 @@ _ENCODINGS: Final[dict[Any, Encoding]] = {
     timedelta: Encoding(_encode_duration, _decode_duration, _DECIMAL, delimited=True),
     datetime: Encoding(instant_text, datetime.fromisoformat, _INSTANT, delimited=True, of_content="{0}"),
     date: Encoding(_encode_date, date.fromisoformat, _DAY, delimited=True, of_content="str({0})"),
-    UUID: Encoding(_encode_uuid, UUID, _UUID, delimited=True, of_content="str({0})"),
+    UUID: Encoding(_encode_uuid, UUID, _UUID, delimited=True, of_content="{0}"),
     bool: Encoding(_encode_bool, "1".__eq__, "[01]", delimited=True, choices=("0", "1")),
     bytes: Encoding(_encode_bytes, bytes.fromhex, "(?:[0-9a-f]{2})*", delimited=False, textual=True),
 }

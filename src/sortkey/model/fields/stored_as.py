@@ -4,12 +4,19 @@
     sk.codec(Money, str, encode=Money.text, decode=Money.parse)                             every field of the type
 
 The field is stored as the other type, and everything else follows from that: conditions and ranges compare what is
-stored, `sk.add` adds stored numbers, and a key can contain the field if it can contain the other type.
+stored, `.add` adds stored numbers, and a key can contain the field if it can contain the other type. A stored value
+must be the one that `encode` makes of what `decode` makes of it.
+
+A table that two programs write may have a field in several forms. Then `also=` names the others:
+
+    at: Annotated[datetime, sk.stored_as(datetime, also=[sk.seconds, sk.epoch])]
+
+Reading accepts all of them, and writing writes the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from sortkey.model.errors import DeclarationError, EncodeError
@@ -21,15 +28,26 @@ S = TypeVar("S")
 class StoredAs:
     """The mark in `Annotated[Money, sk.stored_as(…)]`."""
 
-    __slots__ = ("decode", "encode", "stored")
+    __slots__ = ("also", "decode", "encode", "is_strict", "stored")
 
-    def __init__(self, stored: Any, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> None:
+    def __init__(
+        self,
+        stored: Any,
+        encode: Callable[[Any], Any],
+        decode: Callable[[Any], Any],
+        also: Sequence[Any] = (),
+        *,
+        is_strict: bool = False,
+    ) -> None:
+        """`is_strict` if `decode` itself rejects what `encode` would not make."""
         for name, function in (("encode", encode), ("decode", decode)):
             if not callable(function):
                 raise DeclarationError(f"sk.stored_as: {name} must be a function, not {function!r}")
         self.stored = stored
         self.encode = encode
         self.decode = decode
+        self.also = tuple(also)
+        self.is_strict = is_strict
 
     def __repr__(self) -> str:
         return f"stored_as({getattr(self.stored, '__name__', self.stored)})"
@@ -65,10 +83,30 @@ class StoredType(NamedTuple):
 _registered: Final[dict[Any, StoredAs]] = {}
 
 
-def stored_as(stored: Any, *, encode: Callable[[Any], Any], decode: Callable[[Any], Any]) -> StoredAs:
+def stored_as(
+    stored: Any,
+    *,
+    encode: Callable[[Any], Any] | None = None,
+    decode: Callable[[Any], Any] | None = None,
+    also: Any = (),
+) -> StoredAs:
     """The codec of one field: `Annotated[Money, sk.stored_as(str, encode=Money.text, decode=Money.parse)]`. `encode`
-    makes a value of the type `stored`, `decode` takes one."""
-    return StoredAs(stored, encode, decode)
+    makes a value of the type `stored`, `decode` takes one; without them, the field has the type itself.
+
+    `also` has other forms that the field is read in, one or a list: types, `sk.epoch`, `sk.seconds`, other
+    `sk.stored_as`. Then only equality can be compared, and no key can contain the field."""
+    if (encode is None) != (decode is None):
+        raise DeclarationError("sk.stored_as: give encode and decode, or neither")
+    forms = also if isinstance(also, list | tuple) else (also,)
+    if encode is None or decode is None:
+        if not forms:
+            raise DeclarationError("sk.stored_as: give encode and decode, or other forms with also=")
+        return StoredAs(stored, _same, _same, forms, is_strict=True)
+    return StoredAs(stored, encode, decode, forms)
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def codec(cls: type[T], stored: type[S], *, encode: Callable[[T], S], decode: Callable[[S], T]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from sortkey.model.fields.converter import other_form
 from sortkey.model.fields.key_text import aware_utc, instant_text
-from sortkey.model.fields.stored_as import stored_as
+from sortkey.model.fields.stored_as import StoredAs
 
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -25,11 +26,15 @@ def _to_text(value: Any) -> str:
 
 
 def _from_text(text: str) -> datetime:
-    return aware_utc(datetime.fromisoformat(text))
+    moment = aware_utc(datetime.fromisoformat(text))
+    if _to_text(moment) == text:
+        return moment
+    declaration = "a datetime without sk.seconds" if instant_text(moment) == text else "a field with sk.stored_as"
+    return other_form(moment, text, "2026-08-24T12:30:00Z", declaration)
 
 
-epoch_ms: Final = stored_as(int, encode=_to_milliseconds, decode=_from_milliseconds)
+epoch_ms: Final = StoredAs(int, _to_milliseconds, _from_milliseconds, is_strict=True)
 """The time is stored as a number, in whole milliseconds since 1970, as JavaScript counts them:
 `Annotated[datetime, sk.epoch_ms]`."""
-seconds: Final = stored_as(str, encode=_to_text, decode=_from_text)
+seconds: Final = StoredAs(str, _to_text, _from_text, is_strict=True)
 """The time is stored as text without a fraction, `2026-08-24T12:30:00Z`: `Annotated[datetime, sk.seconds]`."""

@@ -1,27 +1,232 @@
 """The converter of any type that a field can have.
 
-single values (`items/converter.py`) · Enum, Literal as their values · structs, items and dataclasses M
-containers (`items/containers.py`) · unions (`items/union_converter.py`) · Any, as the value is
-types with a codec of the program's own, as what they are stored as (`items/stored_as.py`)
+    single values (`converter.py`) · Enum, Literal as their values · structs, items and dataclasses M
+    list[X], tuple[X, …], tuple[X, Y] L · dict[str, X] M · set, frozenset SS, NS or BS
+    types with a codec of the program's own, as what they are stored as (`stored_as.py`) · Any, as the value is
+
+None inside a list or map is NULL. So is an empty set, which DynamoDB does not have.
+
+A stored value must say which member of a union it is: by its attribute type, or, of several structs, by their tags,
+which are msgspec's (`class Circle(msgspec.Struct, tag=True)`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from enum import Enum
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
-from sortkey.model.errors import DeclarationError
-from sortkey.model.fields.annotation import Annotation, parse_annotation
+from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
+from sortkey.model.fields.annotation import Annotation, Epoch, parse_annotation
+from sortkey.model.fields.attribute_values import comparable
 from sortkey.model.fields.constraints import Check, constraint_check
-from sortkey.model.fields.containers import CONTAINERS, is_set
-from sortkey.model.fields.converter import EPOCH, INEXACT, SCALARS, Converter, Value, content_converter, wrong_type
-from sortkey.model.fields.records import is_record
-from sortkey.model.fields.stored_as import StoredType
-from sortkey.model.fields.union_converter import UnionMember, union_converter
+from sortkey.model.fields.converter import (
+    EPOCH,
+    INEXACT,
+    SCALARS,
+    Converter,
+    Value,
+    content_converter,
+    other_form,
+    set_content,
+    wrong_type,
+)
+from sortkey.model.fields.records import Tag, is_record, tag_of
+from sortkey.model.fields.stored_as import StoredAs, StoredType
 from sortkey.model.fields.untyped_values import untyped_converter
+
+ConverterOf = Callable[[Any], Converter]
+"""The converter of an annotation."""
+
+
+def is_set(annotation: Annotation) -> bool:
+    return get_origin(annotation.base) in (set, frozenset)
+
+
+def _list(arguments: tuple[Any, ...], of: ConverterOf) -> Converter:
+    encode_one, decode_one = of(arguments[0])[:2]
+
+    def encode(values: Any) -> Value:
+        if not isinstance(values, list):
+            raise wrong_type("list", values)
+        return {"L": [encode_one(value) for value in values]}
+
+    return content_converter(encode, "L", lambda content: [decode_one(each) for each in content])
+
+
+def _tuple(arguments: tuple[Any, ...], of: ConverterOf) -> Converter:
+    if len(arguments) == 2 and arguments[1] is Ellipsis:
+        return _tuple_of_any_length(arguments[0], of)
+    members = [of(argument)[:2] for argument in arguments]
+    wanted = f"tuple with {len(members)} elements"
+
+    def encode(values: Any) -> Value:
+        if not isinstance(values, tuple) or len(values) != len(members):
+            raise wrong_type(wanted, values)
+        return {"L": [encode_one(value) for (encode_one, _), value in zip(members, values, strict=True)]}
+
+    def read(content: Any) -> tuple[Any, ...]:
+        if len(content) != len(members):
+            raise ValueError(f"expected {len(members)} elements, found {len(content)}")
+        return tuple(decode_one(each) for (_, decode_one), each in zip(members, content, strict=True))
+
+    return content_converter(encode, "L", read)
+
+
+def _tuple_of_any_length(argument: Any, of: ConverterOf) -> Converter:
+    encode_one, decode_one = of(argument)[:2]
+
+    def encode(values: Any) -> Value:
+        if not isinstance(values, tuple):
+            raise wrong_type("tuple", values)
+        return {"L": [encode_one(value) for value in values]}
+
+    return content_converter(encode, "L", lambda content: tuple(decode_one(each) for each in content))
+
+
+def _map(arguments: tuple[Any, ...], of: ConverterOf) -> Converter:
+    if parse_annotation(arguments[0]).base is not str:
+        raise DeclarationError(f"the keys of a dict must be str, not {arguments[0]}")
+    encode_one, decode_one = of(arguments[1])[:2]
+
+    def encode(values: Any) -> Value:
+        if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
+            raise wrong_type("dict with keys of type str", values)
+        return {"M": {name: encode_one(value) for name, value in values.items()}}
+
+    return content_converter(encode, "M", lambda content: {name: decode_one(each) for name, each in content.items()})
+
+
+def _set(arguments: tuple[Any, ...], of: ConverterOf, *, make: type) -> Converter:
+    member = parse_annotation(arguments[0])
+    encode_one, _, inner, read_one = of(arguments[0])[:4]
+    if member.optional or inner not in ("S", "N", "B"):
+        raise DeclarationError(f"a set has strings, numbers or binaries, not {arguments[0]}")
+    tag = f"{inner}S"
+
+    def encode(values: Any) -> Value:
+        if not isinstance(values, set | frozenset):
+            raise wrong_type("set", values)
+        return {tag: set_content((encode_one(value)[inner] for value in values), inner)} if values else {"NULL": True}
+
+    def collect(content: Any) -> Any:
+        return make(content if read_one is None else map(read_one, content))
+
+    return Converter(encode, lambda value: make() if "NULL" in value else collect(value[tag]), tag, collect)
+
+
+def _mutable_set(arguments: tuple[Any, ...], of: ConverterOf) -> Converter:
+    return _set(arguments, of, make=set)
+
+
+def _frozen_set(arguments: tuple[Any, ...], of: ConverterOf) -> Converter:
+    return _set(arguments, of, make=frozenset)
+
+
+CONTAINERS: Final[dict[Any, Callable[[tuple[Any, ...], ConverterOf], Converter]]] = {
+    list: _list,
+    tuple: _tuple,
+    dict: _map,
+    set: _mutable_set,
+    frozenset: _frozen_set,
+}
+
+
+_SETS: Final = frozenset({"SS", "NS", "BS"})
+
+
+class UnionMember(NamedTuple):
+    base: Any
+    converter: Converter
+
+    @property
+    def name(self) -> str:
+        return getattr(self.base, "__name__", str(self.base))
+
+    @property
+    def tag(self) -> Tag | None:
+        return tag_of(self.base) if is_record(self.base) else None
+
+
+def union_converter(members: Sequence[UnionMember]) -> Converter:
+    by_type: dict[str, list[UnionMember]] = {}
+    for member in members:
+        if member.converter.also:
+            raise DeclarationError(f"{member.name} cannot be in a union: it has several forms")
+        if member.converter.tag in _SETS:
+            raise DeclarationError(f"{member.name} cannot be in a union: an empty set is stored as NULL")
+        if not member.converter.tag:
+            raise DeclarationError(f"{member.name} cannot be in a union: it can hold what the others are stored as")
+        by_type.setdefault(member.converter.tag, []).append(member)
+    converters = {tag: _same_type(tag, found) for tag, found in by_type.items()}
+    if len(converters) == 1:
+        (converter,) = converters.values()
+        return converter
+    return _by_attribute_type(" or ".join(member.name for member in members), converters)
+
+
+def _by_attribute_type(names: str, converters: dict[str, Converter]) -> Converter:
+    def encode(value: Any) -> Value:
+        reasons = []
+        for converter in converters.values():
+            try:
+                return converter.encode(value)
+            except EncodeError as error:
+                reasons.append(str(error))
+        raise EncodeError(f"expected {names}, got {type(value).__name__} {value!r} ({'; '.join(reasons)})")
+
+    def decode(value: Value) -> Any:
+        for tag in value:
+            if tag in converters:
+                return converters[tag].decode(value)
+        raise DecodeError(f"expected {' or '.join(converters)}")
+
+    return Converter(encode, decode, "", decode)
+
+
+def _same_type(tag: str, members: list[UnionMember]) -> Converter:
+    """The converter of the members with one attribute type."""
+    if len(members) == 1:
+        return members[0].converter
+    names = " and ".join(member.name for member in members)
+    tags = [member.tag for member in members]
+    if None in tags:
+        raise DeclarationError(
+            f"{names} are all stored as {tag}, so a row would not say which it is; "
+            f"declare one of them, or structs with tags: class A(msgspec.Struct, tag=True)"
+        )
+    if len({each.attribute for each in tags if each is not None}) > 1 or len(set(tags)) < len(tags):
+        raise DeclarationError(f"{names} must have different tags in one tag_field")
+    return _by_tag(names, {each: member for each, member in zip(tags, members, strict=True) if each is not None})
+
+
+def _by_tag(names: str, members: dict[Tag, UnionMember]) -> Converter:
+    attribute = next(iter(members)).attribute
+    of_class = {member.base: member.converter.encode for member in members.values()}
+    of_tag = {_identity(tag.value): member.converter.read for tag, member in members.items()}
+
+    def encode(value: Any) -> Value:
+        made = of_class.get(type(value))
+        if made is None:
+            raise wrong_type(names.replace(" and ", " or "), value)
+        return made(value)
+
+    def read(row: dict[str, Value]) -> Any:
+        found = row.get(attribute)
+        reader = None if found is None else of_tag.get(_identity(found))
+        if reader is None:
+            raise DecodeError(f"{attribute} is {found!r}, not that of {names.replace(' and ', ' or ')}")
+        return reader(row)
+
+    return Converter(encode, lambda value: read(value["M"]), "M", read)
+
+
+def _identity(value: Value) -> tuple[str, Any]:
+    ((tag, content),) = value.items()
+    return tag, content
+
 
 RecordConverter = Callable[[type], Converter]
 """Makes the converter of a nested struct or dataclass; the codec passes its own."""
@@ -112,15 +317,80 @@ def _stored_converter(base: StoredType, nested: RecordConverter) -> Converter:
         raise DeclarationError(f"{base.codec!r}: None has no codec; make the field optional instead")
     if is_set(parsed):
         raise DeclarationError(f"{base.codec!r}: an empty set would be stored as NULL; store a list")
-    encode_inner, decode_inner, tag, read_inner = converter(base.codec.stored, nested)
+    made = _form_converter(base, nested)
+    if not base.codec.also:
+        return made
+    others = [_other_form(base, form, nested) for form in base.codec.also]
+    return _several_forms(base, made, others)
+
+
+def _form_converter(base: StoredType, nested: RecordConverter) -> Converter:
+    """The converter of a codec's first form."""
+    inner = converter(base.codec.stored, nested)
+    if inner.also:
+        raise DeclarationError(f"{base.codec!r}: name all forms in one also=")
+    encode_inner, decode_inner, tag, read_inner = inner[:4]
 
     def encode(value: Any) -> Value:
         return encode_inner(base.encode(value))
 
-    def read(content: Any) -> Any:
-        return base.decode(content if read_inner is None else read_inner(content))
+    if base.codec.is_strict:
 
-    return Converter(encode, lambda value: base.decode(decode_inner(value)), tag, read)
+        def read(content: Any) -> Any:
+            return base.decode(content if read_inner is None else read_inner(content))
+
+        return Converter(encode, lambda value: base.decode(decode_inner(value)), tag, read)
+
+    def decode(stored: Value) -> Any:
+        value = base.decode(decode_inner(stored))
+        try:
+            again = encode(value)
+        except EncodeError as error:
+            raise ValueError(f"{stored!r} is shown as {value!r}, which cannot be stored: {error}") from None
+        if again == stored or comparable(again) == comparable(stored):
+            return value
+        return other_form(value, stored, f"{again!r}", "sk.stored_as(…, also=…)")
+
+    return Converter(encode, decode, tag, decode if not tag else lambda content: decode({tag: content}))
+
+
+def _other_form(base: StoredType, form: Any, nested: RecordConverter) -> Converter:
+    """The converter of one of the forms in `also`: a mark on the declared type, or a type that has its values."""
+    is_mark = isinstance(form, StoredAs | Epoch)
+    made = converter(Annotated[base.declared, form] if is_mark else form, nested)
+    if made.also:
+        raise DeclarationError(f"{base.codec!r}: name all forms in one also=")
+    return made
+
+
+def _several_forms(base: StoredType, first: Converter, others: list[Converter]) -> Converter:
+    forms = [first, *others]
+    tags = {form.tag for form in forms}
+    if "" in tags:
+        raise DeclarationError(f"{base.codec!r}: each form of also= has one attribute type")
+
+    def decode(stored: Value) -> Any:
+        reasons = []
+        for form in forms:
+            if form.tag in stored:
+                try:
+                    return form.decode(stored)
+                except (ValueError, KeyError, TypeError) as error:
+                    reasons.append(str(error))
+        raise ValueError("; ".join(reasons) or f"expected {' or '.join(sorted(tags))}, found {stored!r}")
+
+    def exact(form: Converter) -> Callable[[Any], Value | None]:
+        def encode(value: Any) -> Value | None:
+            try:
+                made = form.encode(value)
+            except EncodeError:
+                return None
+            # Another form may not hold the value, as seconds do not hold half of one.
+            return made if first.encode(form.decode(made)) == first.encode(value) else None
+
+        return encode
+
+    return Converter(first.encode, decode, "", decode, tuple(map(exact, others)))
 
 
 def _choice_converter(values: dict[Any, Any], nested: RecordConverter) -> Converter:

@@ -24,10 +24,11 @@ from sortkey.model.fields.converter import (
     encode_decimal,
     encode_float,
     encode_int,
+    read_float,
     set_content,
 )
-from sortkey.model.fields.duration import to_seconds
 from sortkey.model.fields.key_text import instant_text, to_decimal
+from sortkey.model.fields.numeric_times import to_seconds
 
 
 def to_untyped(value: Value) -> Any:
@@ -187,7 +188,7 @@ def _number(text: str, inexact: bool) -> int | float | Decimal:
     digits = text[1:] if text.startswith("-") else text
     if digits.isdecimal():
         return int(text)
-    return float(text) if inexact else Decimal(text)
+    return read_float(text) if inexact else Decimal(text)
 
 
 _EXACT: Final = _converter(inexact=False)

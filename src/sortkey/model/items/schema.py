@@ -11,14 +11,31 @@ import msgspec
 from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.fields.codec import Codec, Row, extra
 from sortkey.model.fields.converter import NULL, Value
-from sortkey.model.fields.records import tag_of
+from sortkey.model.fields.records import declared_default, tag_of
 from sortkey.model.fields.untyped_values import from_upgrade, to_untyped
 from sortkey.model.items.family import Family, is_root
-from sortkey.model.items.overrides import reads_alike
 from sortkey.model.items.row_reader import RowReader
 from sortkey.model.items.stamps import Stamps, stamps_of
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
+
+
+def reads_alike(base: Codec, derived: Codec) -> bool:
+    """Whether each field of the base has the same attribute, type and default in a class that derives from it."""
+    return all(
+        (field.attribute, field.annotation) == (derived.by_name[name].attribute, derived.by_name[name].annotation)
+        and _is_same(declared_default(base.struct, name), declared_default(derived.struct, name))
+        for name, field in base.by_name.items()
+    )
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two defaults are the same. Types are compared, because 1 == True, and factories, not what they make."""
+    if one is other:
+        return True
+    one, other = getattr(one, "factory", one), getattr(other, "factory", other)
+    return type(one) is type(other) and bool(one == other)
+
 
 VERSION_ATTRIBUTE: Final = "_v"
 

@@ -66,6 +66,8 @@ def encoding_of(annotation: Annotation, spec: str, *, followed: bool) -> Encodin
 
 def _stored_encoding(base: StoredType, spec: str, followed: bool) -> Encoding:
     """The encoding of what the value is stored as: keys sort by that, and have the formats of its type."""
+    if base.codec.also:
+        raise DeclarationError(f"{base} is stored in several forms, and a key has one")
     inner = encoding_of(parse_annotation(base.codec.stored), spec, followed=followed)
 
     def encode(value: Any) -> str:
@@ -174,10 +176,10 @@ _UUIDS: Final[dict[str, tuple[Callable[[UUID], str], str, str]]] = {
     "upper": (
         lambda value: str(value).upper(),
         "[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}",
-        "str({0}).upper()",
+        "{0}.upper()",
     ),
-    "hex": (lambda value: value.hex, "[0-9a-f]{32}", "{0}.hex"),
-    "HEX": (lambda value: value.hex.upper(), "[0-9A-F]{32}", "{0}.hex.upper()"),
+    "hex": (lambda value: value.hex, "[0-9a-f]{32}", "{0}.replace('-', '')"),
+    "HEX": (lambda value: value.hex.upper(), "[0-9A-F]{32}", "{0}.replace('-', '').upper()"),
 }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple
 
-from sortkey.model.errors import EncodeError, KeyPartError
+from sortkey.model.errors import DeclarationError, EncodeError, KeyPartError
 from sortkey.model.fields.annotation import Annotation
 from sortkey.model.fields.codec import Field
 from sortkey.model.fields.converter import Value
@@ -151,6 +151,8 @@ class NativeAttribute:
     sharding: Final = None
 
     def __init__(self, name: str, field: Field) -> None:
+        if field.also:
+            raise DeclarationError(f"{field.name} is stored in several forms, and a key has one")
         self.name = name
         self.field = field
         self.tag = field.tag

@@ -27,11 +27,10 @@ from sortkey.model.calls.skipped_rows import report_others
 from sortkey.model.calls.steps import THROTTLED, Call, Context, ParallelCalls, Steps, code_of
 from sortkey.model.calls.wanted_items import item_test
 from sortkey.model.calls.writes import write_all
-from sortkey.model.changes.combination import Where, requires_nothing
-from sortkey.model.changes.item_condition import ItemCondition, unchanged
+from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
-from sortkey.model.changes.shown_range import shown_range
 from sortkey.model.changes.version_tests import is_current, is_not_newer
+from sortkey.model.changes.write_conditions import ItemCondition, unchanged
 from sortkey.model.costs.meter import units_of
 from sortkey.model.errors import ConditionFailed
 from sortkey.model.fields.codec import Row
@@ -147,7 +146,7 @@ class DeleteAll(LongWork[DeleteResult]):
                 elif code_of(result) in THROTTLED:
                     left.append((deletion, row))
                 elif (found := row_of_failed_condition(result)) is not None:
-                    if may_succeed(deletion, row, found):
+                    if may_succeed(deletion, deletion.prepare(row).members, found):
                         left.append((deletion, found))
                     else:
                         self._kept += 1
@@ -218,15 +217,13 @@ class _Deletion(ConditionalWrite):
             return [is_not_newer(self.schema, placeholders)] if self._is_of_index else []
         if row is not None and self.schema.is_outdated(row):
             return unchanged(self.schema, row, placeholders)
-        return [*self._condition.tests(row, placeholders), is_current(self.schema, placeholders)]
+        return [*self._condition.tests(placeholders), is_current(self.schema, placeholders)]
 
     def accepts(self, row: Row) -> bool:
         """Raises DecodeError if the program cannot judge the row."""
-        if not self._condition.is_empty:
-            return self._condition.accepts(decode_row(self.schema, row))
         if self._is_of_index:
             require_known_version(self.schema, row)
-        return False
+        return self._condition.accepts(decode_row(self.schema, row))
 
     def rejected(self, row: Row | None) -> Exception:
         return ConditionFailed(f"{self.description}: no longer found", None if row is None else self.schema.decode(row))
@@ -253,7 +250,6 @@ class PathRows:
         # An index with a part of the items cannot tell; the condition of the write does.
         self._is_judged = path.layout.projection == "ALL" and not requires_nothing(where)
         self._accepts = item_test(path, where)
-        self._in_range = shown_range(path)
         self.more = True
         """Whether there may be more rows."""
         self.units = 0.0
@@ -278,8 +274,6 @@ class PathRows:
         own = [row for row in rows if is_own(row)]
         if self._is_judged:
             own = _accepted(path.schema, own, self._accepts)
-        if self._in_range is not None:
-            own = [row for row in own if self._in_range.accepts_row(row)]
         self._context.meter.returned(path.name, len(own))
         return own
 

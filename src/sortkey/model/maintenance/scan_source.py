@@ -14,10 +14,9 @@ from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.calls.create_tables import require_description
 from sortkey.model.calls.item_decoder import Decoded, ItemTest, Undecodable, decode_class_items, decode_rows
 from sortkey.model.calls.steps import Context, Steps
-from sortkey.model.changes.combination import Where, requires_nothing
+from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders, all_of
-from sortkey.model.changes.query_filter import filter_expression, is_exact
-from sortkey.model.changes.requirements import Requirement
+from sortkey.model.changes.query_filter import RowFilter
 from sortkey.model.costs import explain
 from sortkey.model.errors import DeclarationError, NoAccessPath
 from sortkey.model.fields.codec import Row
@@ -121,17 +120,17 @@ def _any_schema(table: Table) -> Schema[Any]:
 def _class_source(
     schema: Schema[Any], where: Where | None, consistent: bool, undecodable: Undecodable
 ) -> ScanSource[Any]:
-    required = None if requires_nothing(where) else Requirement(schema, where, {})
+    wanted = None if where is None or requires_nothing(where) else RowFilter(schema, where, {})
     placeholders = Placeholders()
     tests = [*_key_tests(schema, placeholders)]
-    filtered = None if required is None else filter_expression(schema, required, placeholders)
+    filtered = None if wanted is None else wanted.expression(placeholders)
     if filtered is not None:
         tests.append(filtered)
     request = _request(schema.table, consistent)
     if tests:
         request = placeholders.added_to({**request, "FilterExpression": all_of(tests)})
 
-    accepts = None if required is None or is_exact(schema, required) else required.accepts
+    accepts = None if wanted is None else wanted.accepts
 
     def decode(stored: Unparsed) -> Decoded:
         found = decode_class_items(schema, stored, undecodable)

@@ -22,10 +22,10 @@ from sortkey.model.calls.queries import DEFAULT_BUDGET, Page
 from sortkey.model.calls.steps import Context
 from sortkey.model.calls.transaction import Transaction
 from sortkey.model.calls.wanted_items import Parts, wanted_items
-from sortkey.model.changes.combination import Where
-from sortkey.model.changes.place_changes import Changes
-from sortkey.model.changes.put_condition import PutOptions
+from sortkey.model.changes.conditions import Where
+from sortkey.model.changes.operators import Changes
 from sortkey.model.changes.typed_field import FieldName, name_of
+from sortkey.model.changes.write_conditions import PutOptions
 from sortkey.model.costs.explain import Explanation, explain
 from sortkey.model.costs.meter import Meter
 from sortkey.model.fields.codec import Row
@@ -71,13 +71,11 @@ class Session:
     """An open store. Any number of threads may share one session."""
 
     def __init__(self, runner: Runner, tables: tuple[Table, ...]) -> None:
-        self.client: Client = runner.client
-        """The low-level client, for requests outside the model."""
         self._runner = runner
         self._run = runner.run
         self._context: Context = runner.context
         self._declared = tables
-        reads = self.client.in_process_reads
+        reads = runner.client.in_process_reads
         self._fast = None if reads is None else FastReads(reads, self._context.meter)
 
     def within(self, seconds: float | None) -> Session:
@@ -86,6 +84,15 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.client.meta.endpoint_url!r}>"
+
+    @property
+    def client(self) -> Client:
+        """The low-level client, for requests outside the model. Another one may be put around it."""
+        return self._runner.client
+
+    @client.setter
+    def client(self, client: Client) -> None:
+        self._runner.client = client
 
     @property
     def meter(self) -> Meter:

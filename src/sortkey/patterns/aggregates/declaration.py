@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import NODEFAULT
 
-from sortkey.model.changes.combination import Where
+from sortkey.model.changes.conditions import Where
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema

@@ -23,7 +23,7 @@ from botocore.exceptions import ClientError
 from sortkey.client.stores import DYNAMODB_LOCAL, EMBEDDED, SORTKEY
 from sortkey.model.calls.change import Change, ChangeReader
 from sortkey.model.calls.steps import Call, Context, Pause, Steps, code_of
-from sortkey.model.changes.comparable import comparable
+from sortkey.model.fields.attribute_values import comparable
 from sortkey.model.fields.codec import Row
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of, run_steps

@@ -18,9 +18,9 @@ from botocore.exceptions import ClientError
 
 from sortkey.model.calls.conditional_writes import row_of_failed_condition
 from sortkey.model.calls.steps import Context, Steps
-from sortkey.model.changes.comparable import comparable
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.version_tests import is_not_newer
+from sortkey.model.fields.attribute_values import comparable
 from sortkey.model.fields.codec import Row
 from sortkey.model.fields.converter import Value
 from sortkey.model.sessions.async_session import AsyncSession

@@ -23,7 +23,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from sortkey.model.calls.change import Change
-from sortkey.model.changes.combination import Where, requires_nothing
+from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, DecodeError, suggestion
 from sortkey.model.items.item import Item, schema_of

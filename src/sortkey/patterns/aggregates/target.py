@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from sortkey.model.calls.skipped_rows import key_text
-from sortkey.model.changes.comparable import comparable
 from sortkey.model.errors import DeclarationError, DecodeError, KeyPartError
+from sortkey.model.fields.attribute_values import comparable
 from sortkey.model.fields.codec import Row
 from sortkey.model.fields.converter import Value
 from sortkey.model.items.schema import Schema

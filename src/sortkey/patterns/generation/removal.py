@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, Self
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.clock import WaitingClock
-from sortkey.model.changes.operators import add
+from sortkey.model.changes.typed_field import F
 from sortkey.model.errors import ConditionFailed, ModelError
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item
@@ -83,8 +83,8 @@ class Removal:
         over = [each for each in marked if each is not None and each.retired and each.retired + self._grace <= now]
         if not over:
             return []
-        # From here on, a load that read the pointer before it was discarded cannot publish: see pointer.py.
-        pointer = await self._book.session.update(Pointer.key(of=self._book.of), {"version": add(1)})
+        # From here on, a load that read the pointer before the mark cannot publish: see pointer.py.
+        pointer = await self._book.session.update(Pointer.key(of=self._book.of), [F(Pointer.version).add(1)])
         return [each for each in over if each.id not in pointer.ids]
 
     def _is_alive(self, generation: Generation) -> bool:

@@ -6,21 +6,23 @@ import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, NamedTuple
 
+import sortkey as sk
+
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _YEARS: Final = range(1900, 9000)
 _MONTH: Final = re.compile(r"(?a)(\d{4})-(\d\d)")
 
 
-class BatchRejected(Exception):
+class BatchRejected(sk.services.JobRejected):
     """The inputs of a batch are wrong, so nothing was written. The message is one line: the thing, and the fix."""
 
 
-class BatchFailed(Exception):
+class BatchFailed(sk.services.JobFailed):
     """The inputs are right, but the batch could not be completed; what is served has not changed."""
 
 
-class NotReconciled(Exception):
+class NotReconciled(sk.services.JobFailed):
     """The load is served, but the deposits that it has passed could not be looked at."""
 
 

@@ -97,18 +97,7 @@ class Reconciler:
         if self._since is not None:
             # Before the first batch nothing was shown, so nothing was missing.
             await self._compare_with_events(self._since)
-        counts = Reconciliation(
-            at=self._now,
-            as_of=self._run.as_of,
-            since=self._since,
-            confirmed=self._counts["confirmed"],
-            other_amount=self._counts["other_amount"],
-            never_came=self._counts["never_came"],
-            without_event=self._counts["without_event"],
-            rejected=self._counts["rejected"],
-            still_pending=self._counts["still_pending"],
-            unreadable=self._counts["unreadable"],
-        )
+        counts = sk.replace(Reconciliation(at=self._now, as_of=self._run.as_of, since=self._since), **self._counts)
         await self._session.put(counts)
         return Reconciled(counts, [*chain.from_iterable(self._examples.values())])
 

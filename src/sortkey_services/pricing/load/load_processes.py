@@ -1,25 +1,61 @@
-"""The processes that write a file's direct rows together, and how far each of them is."""
+"""The processes that write a file's direct rows together, and how far each of them is.
+
+To encode a row takes four times as long as to write it, and one process encodes on one processor. So each writes a part
+of the rows: `python -m sortkey_services.pricing.load.load_processes ORDER`. The order is JSON; each line of the output
+is a `Message`. A process whose output nobody reads ends at its next commit.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
 
 import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey_services.pricing.load.load_process import Message, Order
+import sortkey as sk
+from sortkey_services.pricing.load.file_check import RowCheck
+from sortkey_services.pricing.load.price_files import PriceFile, RowMistake, UnusableFile, price_file
+from sortkey_services.pricing.model import PRICES, PriceRow
 
 MOST: Final = 4
 """All of them wait for one writer."""
 ROWS_OF_A_PROCESS: Final = 50_000
 """For fewer, a process takes longer to start than to write."""
+TURN: Final = 512
+"""Rows that one process takes before the next one's turn: neighbours in the file are often neighbours in the store."""
 
 
 class LoadFailed(Exception):
     """Not all rows are written; the message says why."""
+
+
+class Part(NamedTuple):
+    number: int
+    of: int
+    """How many parts there are."""
+    after: int = 0
+    """How many of its rows are written already."""
+
+
+class Order(msgspec.Struct, frozen=True):
+    url: str
+    """Of the store to write to."""
+    path: str
+    format: str | None
+    currency: str
+    since: int
+    part: Part
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    position: int
+    """How many rows of the part are written."""
+    error: str | None = None
 
 
 def process_count(rows: int) -> int:
@@ -30,14 +66,13 @@ def process_count(rows: int) -> int:
 async def run_processes(orders: Sequence[Order]) -> AsyncIterator[tuple[int, int]]:
     """Start one for each order, and yield what they report: the number of the order, and how many rows of its part are
     written. Raises LoadFailed as soon as one fails. All of them have ended afterwards."""
-    module = "sortkey_services.pricing.load.load_process"
     processes: list[asyncio.subprocess.Process] = []
     messages: asyncio.Queue[tuple[int, bytes]] = asyncio.Queue()
     readers: list[asyncio.Task[None]] = []
     try:
         for number, order in enumerate(orders):
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", module, msgspec.json.encode(order)),
+                *(sys.executable, "-m", __name__, msgspec.json.encode(order)),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 # An interrupt from the keyboard is for the command, which ends its processes.
@@ -78,3 +113,44 @@ async def _require_success(process: asyncio.subprocess.Process) -> None:
     status = await process.wait()
     if status != 0:
         raise LoadFailed(f"a process of the load ended with status {status}")
+
+
+def main(order: Order) -> None:
+    try:
+        file = price_file(Path(order.path), order.format)
+        rows = direct_rows(file, RowCheck(order.currency, order.since), order.part)
+        with sk.connect(order.url, tables=[PRICES]) as db:
+            loaded = db.load(rows, after=order.part.after, progress=lambda loaded: send(Message(loaded.position)))
+        send(Message(loaded.position))
+    except BrokenPipeError:
+        # The command was killed. At its end, the interpreter would complain about the output once more.
+        os._exit(1)
+    except sk.LoadError as error:
+        send(Message(error.position, str(error.__cause__ or error)))
+    except (BotoCoreError, ClientError, sk.ModelError, UnusableFile) as error:
+        send(Message(order.part.after, str(error)))
+
+
+def send(message: Message) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def direct_rows(file: PriceFile, check: RowCheck, part: Part) -> Iterator[PriceRow]:
+    """All direct rows of the part. Raises UnusableFile for a row that was right when the file was checked."""
+    turn, turns = part.number * TURN, part.of * TURN
+    index = 0
+    for each in file.read(lambda _done, _total: None):
+        direct = None if isinstance(each, RowMistake) else check.direct(each[1])
+        if direct is None:
+            if isinstance(each, RowMistake) or check.mistakes(each[1]):
+                raise UnusableFile(f"the file was changed while it was loaded: {file.row_name} {each[0]} is wrong now")
+            continue
+        if turn <= index % turns < turn + TURN:
+            store, channel, kind, product, cents, since = direct
+            yield PriceRow(store=store, channel=channel, kind=kind, product=product, cents=cents, since=since)
+        index += 1
+
+
+if __name__ == "__main__":
+    main(msgspec.json.decode(sys.argv[1], type=Order))

@@ -22,8 +22,7 @@ from typing import Annotated, Final, NamedTuple, Protocol
 import sortkey as sk
 from sortkey_services.pricing.checks import MAX_CHANGES
 from sortkey_services.pricing.load.file_check import FileReport, RowCheck, change_of, check_file
-from sortkey_services.pricing.load.load_process import Order, Part
-from sortkey_services.pricing.load.load_processes import process_count, run_processes
+from sortkey_services.pricing.load.load_processes import Order, Part, process_count, run_processes
 from sortkey_services.pricing.load.price_files import RowMistake, ShowRead, UnusableFile, price_file
 from sortkey_services.pricing.model import PRICES, PriceRow
 from sortkey_services.pricing.prices import ChangeInput, PriceChange, instant_of, micros_at

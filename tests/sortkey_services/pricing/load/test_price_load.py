@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import sortkey as sk
-from sortkey_services.pricing.load import load_process, price_load
+from sortkey_services.pricing.load import load_processes, price_load
 from sortkey_services.pricing.load.file_check import RowCheck
 from sortkey_services.pricing.load.load_processes import LoadFailed, process_count
 from sortkey_services.pricing.load.price_files import UnusableFile, price_file
@@ -234,13 +234,13 @@ def test_a_process_that_fails_ends_the_load(tmp_path: Path) -> None:
 
 
 def test_parts_have_every_row_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load_process, "TURN", 7)
+    monkeypatch.setattr(load_processes, "TURN", 7)
     file = price_file(csv_file(tmp_path / "prices.csv", *priced(10, 10)))
     check = RowCheck("EUR", SINCE)
     found = [
         (row.store, row.product)
         for number in range(3)
-        for row in load_process.direct_rows(file, check, load_process.Part(number, 3))
+        for row in load_processes.direct_rows(file, check, load_processes.Part(number, 3))
     ]
     assert len(found) == len(set(found)) == 100
 
@@ -249,7 +249,7 @@ def test_a_file_that_was_changed_meanwhile(tmp_path: Path) -> None:
     file = price_file(csv_file(tmp_path / "prices.csv", "7,P1,1", "7,P2,x"))
     check = RowCheck("EUR", SINCE)
     with pytest.raises(UnusableFile, match="line 3 is wrong now"):
-        list(load_process.direct_rows(file, check, load_process.Part(0, 1)))
+        list(load_processes.direct_rows(file, check, load_processes.Part(0, 1)))
 
 
 def test_small_files_need_one_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,69 @@
+"""What `sortkey batch` and `sortkey load` share: a job of a service, with the service's own arguments.
+
+    sortkey batch SERVICE --help        the arguments of that service's job
+
+The service is found first; then its job adds its arguments to a parser of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from sortkey.cli.arguments import Parser, add_config_argument, add_store_argument, print_error
+from sortkey.cli.progress import Bars
+from sortkey.cli.services import add_service_argument, service_with, settings_of, shared_store
+from sortkey.extras import installed_by
+from sortkey.model.errors import LoadError, ModelError
+from sortkey.model.sessions.connect import async_connect
+from sortkey.services.interface import BadSettings, Job, JobFailed, JobRejected, JobRun, ServiceDefinition
+from sortkey.storage import StorageError
+
+JobOf = Callable[[ServiceDefinition], Job | None]
+
+
+def add_arguments(command: Parser) -> None:
+    """Everything after the service belongs to its job."""
+    add_service_argument(command, nargs=argparse.PARSER)
+
+
+def run(command: str, noun: str, job_of: JobOf, given: argparse.Namespace) -> int:
+    """Run a service's job. `noun` is what the command calls it."""
+    service, *rest = given.service
+    try:
+        definition = service_with(service, job_of, f"there is no {noun} of {{name!r}}; those that have one: {{others}}")
+        job = job_of(definition)
+        assert job is not None
+        arguments = parser_of(command, service, job).parse_args(rest)
+        settings = settings_of(arguments.config, definition.name)
+        store = shared_store(arguments.store, "would be gone with this command")
+        connect = partial(async_connect, store, tables=definition.tables(settings))
+    except BadSettings as error:
+        return print_error(command, str(error))
+    job_run = JobRun(arguments, settings, store, connect, Bars(command))
+    try:
+        with installed_by("batch"):
+            asyncio.run(job.run(job_run))
+    except (BadSettings, JobRejected) as error:
+        return print_error(command, str(error))
+    except (JobFailed, LoadError) as error:
+        print_error(command, " ".join(str(error).split()))
+        return 1
+    except (BotoCoreError, ClientError, ModelError, StorageError) as error:
+        return print_error(command, f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
+    except KeyboardInterrupt:
+        print_error(command, f"interrupted; {job.when_interrupted}")
+        return 1
+    return 0
+
+
+def parser_of(command: str, service: str, job: Job) -> Parser:
+    parser = Parser(prog=f"sortkey {command} {service}", description=job.summary)
+    job.add_arguments(parser)
+    add_store_argument(parser)
+    add_config_argument(parser)
+    return parser

@@ -1,0 +1,19 @@
+"""Services that tests register, as installed packages would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, EntryPoints
+
+from sortkey.cli import services
+
+
+def only(**places: str) -> Callable[..., EntryPoints]:
+    """An `entry_points` with just these services: each name, and the place of its definition."""
+    registered = EntryPoints(EntryPoint(name, place, services.GROUP) for name, place in places.items())
+    return lambda group: registered.select(group=group)
+
+
+def register_only(**places: str) -> None:
+    """For a process of its own."""
+    vars(services)["entry_points"] = only(**places)
