@@ -18,7 +18,9 @@ import os
 import struct
 import sys
 import time
+from collections.abc import Callable
 from fcntl import F_GETLK, F_UNLCK, F_WRLCK, LOCK_EX, LOCK_NB, LOCK_UN, fcntl, lockf
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +39,9 @@ class WriteLock:
     def __init__(self, folder: Path) -> None:
         """Raises OSError if the file cannot be made."""
         self._file = os.open(folder / WRITE_LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
+        # Not a method: an interrupt (Ctrl-C) may come at the first step of a Python function, before it does anything.
+        self.release: Callable[[], object] = partial(lockf, self._file, LOCK_UN)
+        """Does nothing if this process does not have it, or it was closed."""
 
     def try_acquire(self) -> bool:
         """Whether no other process has it."""
@@ -60,11 +65,6 @@ class WriteLock:
                     raise
             time.sleep(RETRY_SECONDS)
 
-    def release(self) -> None:
-        """Does nothing if this process does not have it, or it was closed meanwhile."""
-        if self._file != _CLOSED:
-            lockf(self._file, LOCK_UN)
-
     def __enter__(self) -> None:
         self.acquire()
 
@@ -78,8 +78,13 @@ class WriteLock:
     def close(self) -> None:
         """May be called again."""
         if self._file != _CLOSED:
+            self.release = _nothing
             os.close(self._file)
             self._file = _CLOSED
+
+
+def _nothing() -> None:
+    pass
 
 
 def process_that_locks(file: int, start: int, length: int) -> int | None:

@@ -282,6 +282,8 @@ class WriteQueue(Generic[BatchType]):
                     return False
                 self._wait_for(lock)
             with self._gate:
+                # From here on, nothing can be withdrawn.
+                self.blocked_since = None
                 first = self._waiting if len(self._waiting) <= BATCH_TICKETS else islice(self._waiting, BATCH_TICKETS)
                 tickets = [ticket for ticket in first if not (ticket.fate or ticket.withdrawn)]
             if tickets:
@@ -294,11 +296,7 @@ class WriteQueue(Generic[BatchType]):
 
     def _wait_for(self, lock: WriteLock) -> None:
         self.blocked_since = began = monotonic()
-        try:
-            lock.acquire()
-        finally:
-            with self._gate:
-                self.blocked_since = None
+        lock.acquire()
         self.commit_seconds += (monotonic() - began) / AVERAGED_COMMITS
 
     def _answer_settled(self) -> None:
