@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NoReturn, cast
 
@@ -59,8 +60,12 @@ def app_of(
                 _logger.warning("there are no metrics of %s: %s", service.name, error)
         return render(shown, known_families)
 
-    undocumented = [*routes, *_own_routes(show, b"")]
-    document = openapi_document(undocumented, services, isinstance(known, KnownTokens))
+    # Takes longer than all the rest, and most servers are never asked for it.
+    @cache
+    def document() -> bytes:
+        undocumented = [*routes, *_own_routes(show, bytes)]
+        return openapi_document(undocumented, services, isinstance(known, KnownTokens))
+
     # Errors, documentation and limits are the middleware's, not Litestar's.
     inner = Litestar(
         [*routes, *_own_routes(show, document)],
@@ -96,7 +101,9 @@ def _router(service: Service, tokens: Tokens) -> Router:
     )
 
 
-def _own_routes(metrics: Callable[[], Awaitable[bytes]], document: bytes) -> list[ControllerRouterHandler]:
+def _own_routes(
+    metrics: Callable[[], Awaitable[bytes]], document: Callable[[], bytes]
+) -> list[ControllerRouterHandler]:
     @get(HEALTH, tags=[TAG], summary="Whether the server is up", sync_to_thread=False)
     def health() -> dict[str, str]:
         return {"status": "ok"}
@@ -110,9 +117,9 @@ def _own_routes(metrics: Callable[[], Awaitable[bytes]], document: bytes) -> lis
     async def show_metrics() -> bytes:
         return await metrics()
 
-    @get("/openapi.json", include_in_schema=False, media_type="application/json", sync_to_thread=False)
+    @get("/openapi.json", include_in_schema=False, media_type="application/json", sync_to_thread=True)
     def openapi() -> bytes:
-        return document
+        return document()
 
     @get("/docs", include_in_schema=False, media_type="text/html; charset=utf-8", sync_to_thread=False)
     def docs() -> Response[bytes]:

@@ -14,7 +14,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "guides"
 
 # What the page tells to watch exists, and nothing else does.
 @pytest.mark.parametrize(
-    ("page", "prefix"), [("change-feeds.md", "sortkey_change_feed"), ("patterns.md", "sortkey_timers")]
+    ("page", "prefix"), [("change-feeds.md", "sortkey_change_feed"), ("schedules.md", "sortkey_timers")]
 )
 def test_the_metrics_are_documented(page: str, prefix: str) -> None:
     named = re.findall(rf"\b{prefix}_[a-z_]+", (DOCS / page).read_text(encoding="utf-8"))
