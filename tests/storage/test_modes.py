@@ -43,7 +43,9 @@ def test_a_folder_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
     folder.mkdir()
     folder.chmod(0o750)
     open_store(folder).close()
-    assert modes(folder) == {"data": 0o750, "data.mdb": 0o600, "lock.mdb": 0o600}
+    found = modes(folder)
+    assert found.pop("data") == 0o750
+    assert set(found.values()) == {0o600}
 
 
 @pytest.mark.usefixtures("umask")

@@ -25,7 +25,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from pathlib import Path
 from time import sleep
@@ -36,6 +36,7 @@ import lmdb
 from sortkey.storage import gradual_check
 from sortkey.storage.gradual_check import DATA_FILE, GradualCheck
 from sortkey.storage.pages import Damage
+from sortkey.storage.write_lock import WriteLock
 
 Parameters = ParamSpec("Parameters")
 Opened = TypeVar("Opened")
@@ -57,7 +58,9 @@ FORMAT: Final = b"2"
 FORMAT_KEY: Final = b"\0\0\0\0format"
 FIRST_COMMIT: Final = 1
 MAP_BYTES: Final = 1 << 44
-SMALLEST_MAP_BYTES: Final = 1 << 30
+SMALLEST_MAP_BYTES: Final = 1 << 29
+HEAP_BYTES: Final = 512 << 20
+"""Of a limited address space, what the map leaves to the rest of the process, if it can."""
 MEMORY_MAP_BYTES: Final = 16 << 30
 """More than most stores in memory need, so that few are copied; 8,192 of them fit into 47 bits."""
 SMALLEST_MEMORY_MAP_BYTES: Final = 16 << 20
@@ -79,6 +82,7 @@ FOLDER_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
 """The data is its owner's, whatever the umask is."""
 MEMORY_FOLDER: Final = Path("/dev/shm")
+_STATM: Final = Path("/proc/self/statm")
 LOCK_FILE: Final = "lock.mdb"
 _READER_BYTES: Final = 64
 _HEADER_BYTES: Final = 128
@@ -117,33 +121,37 @@ def _naming_folder(
 
 
 @_naming_folder
-def open_folder(path: Path) -> tuple[lmdb.Environment, GradualCheck | None]:
-    """Open a durable environment: a commit returns when it is on disk.
+def open_folder(path: Path) -> tuple[lmdb.Environment, WriteLock, GradualCheck | None]:
+    """Open a durable environment: a commit returns when it is on disk. Whoever writes must hold the lock.
 
     With a check, nothing may be read that it has not allowed (`GradualCheck.require`).
     """
     path.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
     _reject_empty(path)
     environment = _open(path, sync=True)
+    lock: WriteLock | None = None
     check: GradualCheck | None = None
     try:
-        check = gradual_check.check_writable(environment, path, CHECKED_BYTES, FORMAT_KEY)
+        lock = WriteLock(path)
+        check = gradual_check.check_writable(environment, lock, path, CHECKED_BYTES, FORMAT_KEY)
         if check is not None:
             check.require(FORMAT_KEY)
         # A killed process leaves its snapshots behind, and LMDB does not reuse the pages that they see.
         environment.reader_check()
-        if _check_format(environment, path):
+        if _check_format(environment, path, lock):
             _sync_directory_entries(path)
     except BaseException as error:
         if check is not None:
             check.close()
+        if lock is not None:
+            lock.close()
         environment.close()
         if isinstance(error, Damage):
             raise damaged_folder(path, str(error)) from error
         if isinstance(error, lmdb.Error):
             raise StorageError(f"cannot use the data folder {path}: {error}") from error
         raise
-    return environment, check
+    return environment, lock, check
 
 
 @_naming_folder
@@ -205,7 +213,7 @@ def open_memory() -> lmdb.Environment:
     size = SMALLEST_MEMORY_MAP_BYTES if limited else MEMORY_MAP_BYTES
     with _memory_folder() as folder:
         environment = _open(folder, sync=False, size=size, smallest=SMALLEST_MEMORY_MAP_BYTES)
-        _check_format(environment, folder)
+        _check_format(environment, folder, contextlib.nullcontext())
     return environment
 
 
@@ -236,6 +244,29 @@ def _address_space_limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
+def address_space_left() -> int | None:
+    """How many bytes the process may still map; None if there is no limit, or the system does not tell."""
+    limit = _address_space_limit()
+    if limit is None:
+        return None
+    try:
+        pages = int(_STATM.read_bytes().split()[0])
+    except OSError:
+        return None
+    return limit - pages * resource.getpagesize()
+
+
+def _size_that_leaves_room(path: Path, size: int, smallest: int) -> int:
+    """A size for the map, so that the process has memory for its requests, and the data may double."""
+    left = address_space_left()
+    if left is not None:
+        with contextlib.suppress(OSError):
+            smallest = max(smallest, 2 * (path / DATA_FILE).stat().st_size)
+        while size > left - HEAP_BYTES and size // 2 >= smallest:
+            size //= 2
+    return size
+
+
 def _no_address_space(path: Path, size: int) -> StorageError:
     limit = _address_space_limit()
     known = "" if limit is None else f" (ulimit -v {limit >> 10})"
@@ -256,6 +287,7 @@ def _open(
 ) -> lmdb.Environment:
     if lock:
         _reserve_lock_file(path, READERS)
+    size = _size_that_leaves_room(path, size, smallest)
     while True:
         try:
             # lib_version=1: LMDB 1.0 takes keys of 1,978 bytes, 0.9 only 511.
@@ -304,14 +336,14 @@ def _reject_empty(path: Path) -> None:
     raise damaged_folder(path, f"{file} is empty")
 
 
-def _check_format(environment: lmdb.Environment, path: Path) -> bool:
+def _check_format(environment: lmdb.Environment, path: Path, lock: AbstractContextManager[None]) -> bool:
     """Stamp a new environment, or check the stamp of an old one; returns whether it was new."""
     with environment.begin() as snapshot:
         found = snapshot.get(FORMAT_KEY)
     if found is not None:
         _require_format(found, path)
         return False
-    with environment.begin(write=True) as transaction:
+    with lock, environment.begin(write=True) as transaction:
         # Another process may have stamped it first. A new environment has no commits.
         if transaction.get(FORMAT_KEY) is None and transaction.id() != FIRST_COMMIT:
             raise _foreign(path)
