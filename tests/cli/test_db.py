@@ -62,7 +62,7 @@ def test_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str], worke
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         line = error(capsys, "db", "--data", tmp_path / "d", "--port", port, "--workers", workers)
-    assert line == f"sortkey db: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+    assert line == f"sortkey db: cannot listen on 127.0.0.1:{port}: Address already in use; choose another port\n"
 
 
 # Anyone who reaches the port may do everything.

@@ -25,6 +25,12 @@ def test_wrong_arguments_give_one_line_and_exit_code_2(argv: list[str], capsys: 
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_an_unknown_argument_of_a_command_names_the_help_of_that_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["check", "data", "--unheard-of"])
+    assert capsys.readouterr().err == "sortkey check: unrecognized arguments: --unheard-of (see sortkey check --help)\n"
+
+
 def test_runs_as_a_module() -> None:
     done = subprocess.run([sys.executable, "-m", "sortkey", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("sortkey ")

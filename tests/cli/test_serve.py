@@ -44,7 +44,9 @@ def test_a_port_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str], port:
             code = int(end.code or 0)
     printed = capsys.readouterr()
     assert (code, printed.out) == (2, "")
-    assert printed.err == f"sortkey up: cannot listen on 127.0.0.1:{number}: Address already in use\n"
+    assert (
+        printed.err == f"sortkey up: cannot listen on 127.0.0.1:{number}: Address already in use; choose another port\n"
+    )
 
 
 # Anyone who reaches the port may do everything.

@@ -203,7 +203,7 @@ class TestWhatCannotBeFound:
             ("x.y", "there is no service 'x.y'; there are boosts, favourites, goals, pricing, social; name one that is not registered as package.module:NAME"),  # noqa: E501
             ("no_such.module:X", "no_such.module:X cannot be loaded: there is no module 'no_such.module': No module named 'no_such'"),  # noqa: E501
             ("their_words.service:WORD", "their_words.service:WORD cannot be loaded: module 'their_words.service' has no 'WORD'; its definitions: WORDS"),  # noqa: E501
-            ("their_words.service:NUMBER", "their_words.service:NUMBER cannot be loaded: NUMBER is a int, not a ServiceDefinition; its definitions: WORDS"),  # noqa: E501
+            ("their_words.service:NUMBER", "their_words.service:NUMBER cannot be loaded: NUMBER is not a ServiceDefinition; its definitions: WORDS"),  # noqa: E501
             ("their_words:X", "their_words:X cannot be loaded: module 'their_words' has no 'X'; it has no ServiceDefinition"),  # noqa: E501
             (":X", ":X cannot be loaded: ':X' is not package.module:NAME"),
         ],

@@ -61,7 +61,7 @@ def test_a_file_that_is_not_a_database_is_rejected(tmp_path: Path) -> None:
 def test_a_file_where_the_folder_should_be_is_rejected(tmp_path: Path) -> None:
     file = tmp_path / "data"
     file.write_text("")
-    with pytest.raises(StorageError, match=f"cannot use {file} as a data folder"):
+    with pytest.raises(StorageError, match=f"cannot use {file} as a data folder: it is not a folder"):
         environment.open_folder(file)
 
 

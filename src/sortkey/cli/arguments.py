@@ -82,5 +82,7 @@ def import_user_module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError as error:
+        if error.name == name:
+            raise NoModule(f"there is no module {name!r}, installed or in this folder") from None
         what = "there is no module" if name.startswith(error.name or name) else "cannot import the module"
         raise NoModule(f"{what} {name!r}: {error}") from None

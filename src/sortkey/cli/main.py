@@ -19,7 +19,7 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
-    "audit": Command("compare every row of the declared tables with its declaration, and repair index keys"),
+    "audit": Command("compare every row of the declared tables with its declaration, and repair rows"),
     "batch": Command("run a service's batch job, which replaces all that it serves at once", "server"),
     "bench": Command("run the benchmarks of a checkout", "dev"),
     "check": Command("check that a data folder is consistent"),
@@ -43,7 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if argv is None else argv
     name = next((argument for argument in given if argument in COMMANDS), None)
     try:
-        arguments = parser(name).parse_args(given)
+        arguments, unknown = parser(name).parse_known_args(given)
+        if unknown:
+            arguments.command.error(f"unrecognized arguments: {' '.join(unknown)}")
         run: Callable[..., int] = arguments.run
         return run(arguments)
     except MissingExtra as error:
@@ -62,7 +64,7 @@ def parser(name: str | None = None) -> Parser:
             with installed_by(extra):
                 module = import_module(f"sortkey.cli.{name}")
             module.add_arguments(command)
-            command.set_defaults(run=module.run)
+            command.set_defaults(run=module.run, command=command)
     return top
 
 

@@ -105,8 +105,7 @@ def _definition(place: str, what: str, import_: Callable[[str], ModuleType]) -> 
     there = f"its definitions: {', '.join(definitions)}" if definitions else "it has no ServiceDefinition"
     if not hasattr(module, name):
         raise BadSettings(f"{what} cannot be loaded: module {module_name!r} has no {name!r}; {there}")
-    kind = type(getattr(module, name)).__name__
-    raise BadSettings(f"{what} cannot be loaded: {name} is a {kind}, not a ServiceDefinition; {there}")
+    raise BadSettings(f"{what} cannot be loaded: {name} is not a ServiceDefinition; {there}")
 
 
 def _where(error: Exception) -> str:

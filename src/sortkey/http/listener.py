@@ -6,6 +6,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Iterable
+from errno import EADDRINUSE
 from typing import Final
 
 
@@ -32,6 +33,8 @@ def listen(host: str, port: int, shared: bool = False) -> socket.socket:
     except (OSError, OverflowError) as error:
         listening.close()
         reason = error.strerror if isinstance(error, OSError) else str(error)
+        if isinstance(error, OSError) and error.errno == EADDRINUSE:
+            reason = f"{reason}; choose another port"
         raise CannotListen(f"cannot listen on {host}:{port}: {reason}") from error
     return listening
 

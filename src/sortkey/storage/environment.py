@@ -114,6 +114,8 @@ def _naming_folder(
     def open_or_name(path: Path, /, *args: Parameters.args, **named: Parameters.kwargs) -> Opened:
         try:
             return open_(path, *args, **named)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise StorageError(f"cannot use {path} as a data folder: it is not a folder") from error
         except OSError as error:
             raise StorageError(f"cannot use {path} as a data folder: {error.strerror}") from error
 

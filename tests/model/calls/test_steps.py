@@ -191,3 +191,10 @@ def test_cancelling_is_safe(store: str) -> None:
             assert all(item.notes == ["x"] for item in found)
 
     asyncio.run(session())
+
+
+# The store's own message names neither the table nor what to do.
+def test_a_missing_table_is_named_with_the_remedy() -> None:
+    with sk.connect("memory:", tables=[SHOP]) as db, pytest.raises(ClientError) as caught:
+        db.put(order(1))
+    assert caught.value.__notes__ == [f"There is no table {SHOP.name!r}; db.create_tables() creates it."]

@@ -127,6 +127,8 @@ def test_a_row_that_lacks_a_field_is_rejected() -> None:
     ("attribute", "value", "message"),
     [
         ("amount", {"S": "1"}, r"Price.amount: expected N, found \{'S': '1'\}"),
+        ("amount", {"NULL": True}, r"Price.amount: expected N, found \{'NULL': True\}; a field that may be None"),
+        ("effective", {"N": "1787572800"}, r"Price.effective: expected S, .* Annotated\[datetime, sk.epoch\] reads"),
         ("effective", {"S": "2026-08-24T00:00:00"}, "Price.effective: .* no time zone"),
         ("effective", {"S": "tomorrow"}, "Price.effective: .*tomorrow"),
     ],
@@ -135,6 +137,11 @@ def test_a_row_of_another_shape_is_rejected(attribute: str, value: dict[str, Any
     row = encode(Price(store="1", product="P", effective=datetime(2026, 8, 24, tzinfo=UTC), amount=Decimal(2)))
     with pytest.raises(sk.DecodeError, match=message):
         decode(Price, row | {attribute: value})
+
+
+def test_a_value_that_its_enum_does_not_have_is_rejected() -> None:
+    with pytest.raises(sk.DecodeError, match=r"Everything\.colour: .*'pink' is none of 'red'"):
+        decode(Everything, encode(FULL) | {"colour": {"S": "pink"}})
 
 
 @pytest.mark.parametrize(

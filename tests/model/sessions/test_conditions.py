@@ -187,6 +187,8 @@ def test_combinations_need_conditions() -> None:
         _ = (sk.F(Order.status) == "OPEN") | {}
     with pytest.raises(TypeError, match=r"where= takes"):
         _ = (sk.F(Order.visits) > 1) & 5  # type: ignore[operator]
+    with pytest.raises(TypeError, match=r"a mapping names fields by texts"):
+        Requirement(schema_of(Order), {Order.visits: 1}, {})  # type: ignore[dict-item]
     with pytest.raises(TypeError, match=r"a mapping in where= has values"):
         Requirement(schema_of(Order), {"visits": sk.F(Order.visits) > 1}, {})
 

@@ -29,6 +29,11 @@ def test_the_item_after_the_update_comes_back(db: sk.Session) -> None:
 
 
 # The index key is made of a field that changes and of others that do not.
+def test_none_for_a_field_that_takes_none_is_rejected_by_name(db: sk.Session) -> None:
+    with pytest.raises(sk.EncodeError, match=r"Order\.visits: expected int, got None"):
+        db.update(ONE, {"visits": None})
+
+
 def test_index_keys_follow(db: sk.Session) -> None:
     db.put(order(1, city="Berlin"))
     db.update(ONE, [sk.F(Order.visits).add(3)])

@@ -192,7 +192,10 @@ class Context:
         attempt = 0
         last = first
         while True:
-            if code_of(last) not in THROTTLED:
+            code = code_of(last)
+            if code not in THROTTLED:
+                if code == "ResourceNotFoundException" and "TableName" in call.members:
+                    last.add_note(f"There is no table {call.members['TableName']!r}; db.create_tables() creates it.")
                 raise last
             yield self.pacing.pause(attempt)
             attempt += 1

@@ -58,6 +58,8 @@ def parse_place(name: str, schema: Schema[Any] | None) -> tuple[str, Steps]:
         reject_foreign(name, schema)
     if isinstance(name, PlaceName):
         return name.parsed
+    if not isinstance(name, str):
+        raise TypeError(f"a mapping names fields by texts, such as {{'stock': 3}}, not by {name!r}")
     match = _PLACE.fullmatch(name)
     if match is None:
         raise UnknownField(f"{name!r} is neither a field nor a place in one, such as 'address.city' or 'lines[0].text'")

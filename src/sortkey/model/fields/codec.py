@@ -189,9 +189,9 @@ class Codec:
     def encode_field(self, name: str, value: Any, *, check: bool = False) -> Value | None:
         """The attribute value of a field; None if it is not stored. With `check`, the field's constraints apply."""
         field = self.by_name[name]
-        if value is None or (field.nullable and not value and is_set(field.annotation)):
-            return None if field.left_out else self._null(name, value)
         try:
+            if value is None or (field.nullable and not value and is_set(field.annotation)):
+                return None if field.left_out else self._null(name, value)
             return field.encode_checked(value) if check else field.encode(value)
         except EncodeError as error:
             raise EncodeError(f"{self.struct.__name__}.{name}: {error}") from None
@@ -267,8 +267,18 @@ class Codec:
         if isinstance(error, OtherForm):
             return DecodeError(f"{self.struct.__name__}.{name}: {error}")
         if isinstance(raw, dict) and field.tag and field.tag not in raw:
-            return DecodeError(f"{self.struct.__name__}.{name}: expected {field.tag}, found {raw!r}")
+            remedy = _other_declaration(field.annotation.base, raw)
+            return DecodeError(f"{self.struct.__name__}.{name}: expected {field.tag}, found {raw!r}{remedy}")
         return DecodeError(f"{self.struct.__name__}.{name}: {raw!r}: {error}")
+
+
+def _other_declaration(base: Any, raw: Value) -> str:
+    """How a field would be declared that reads a value of another attribute type, if that is known."""
+    if "NULL" in raw:
+        return "; a field that may be None, X | None, reads it"
+    if base is datetime and "N" in raw:
+        return "; Annotated[datetime, sk.epoch] reads seconds since 1970, sk.epoch_ms milliseconds"
+    return ""
 
 
 def _is_made(default: Any) -> bool:

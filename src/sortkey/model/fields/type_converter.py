@@ -399,7 +399,7 @@ def _choice_converter(values: dict[Any, Any], nested: RecordConverter) -> Conver
         raise DeclarationError(f"{', '.join(map(repr, values))} are not of one type")
     inner = base_converter(Annotation(types.pop(), optional=False, inexact=False), nested)
     encoded = {choice: inner.encode(value) for choice, value in values.items()}
-    choices = {value: choice for choice, value in values.items()}
+    choices = _Choices({value: choice for choice, value in values.items()})
 
     def encode(value: Any) -> Value:
         try:
@@ -409,6 +409,13 @@ def _choice_converter(values: dict[Any, Any], nested: RecordConverter) -> Conver
             raise wrong_type(f"one of {', '.join(map(repr, encoded))}", value) from None
 
     return content_converter(encode, inner.tag, _choice_reader(inner.read, choices))
+
+
+class _Choices(dict[Any, Any]):
+    """From stored values to the members of an Enum or a Literal."""
+
+    def __missing__(self, value: Any) -> Any:
+        raise ValueError(f"{value!r} is none of {', '.join(map(repr, self))}")
 
 
 def _choice_reader(read_value: Callable[[Any], Any] | None, choices: dict[Any, Any]) -> Callable[[Any], Any]:

@@ -98,7 +98,13 @@ class BoundKey(Generic[T]):
         others = [layout for layout in self.schema.layouts.values() if layout is not self.layout]
         if not others or not given:
             return ""
-        near = min(others, key=lambda layout: tuple(map(len, reversed(layout.mismatch(given)))))
+
+        def distance(layout: KeyLayout) -> tuple[int, ...]:
+            return tuple(map(len, reversed(layout.mismatch(given))))
+
+        near = min(others, key=distance)
+        if distance(near) >= distance(self.layout):
+            return ""
         mismatch = near.mismatch(given)
         if not mismatch.missing and not mismatch.unused:
             return f". {self.schema.name}.{near.name}({', '.join(f'{name}=…' for name in given)}) answers this"
