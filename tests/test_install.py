@@ -55,7 +55,7 @@ WORKING = {
 MISSING = {
     "": ["batch", "db", "follow", "serve", "token", "up", "worker"],
     "aws": ["db"],
-    "endpoint": ["follow", "serve", "worker"],
+    "endpoint": ["serve", "worker"],
     "server": ["worker"],
     "kafka": [],
     "batch": ["worker"],

@@ -42,4 +42,4 @@ def test_the_search_works_without_a_server(tmp_path: Path) -> None:
 
     found = asyncio.run(search())
     assert f"{site.as_uri()}/guides/overlays.html?h=overlay" in found
-    assert f"{site.as_uri()}/reference/patterns.html?h=overlay#sortkey.patterns.overlays" in found
+    assert f"{site.as_uri()}/reference/patterns.html?h=overlay#sortkey.patterns.overlay" in found

@@ -77,7 +77,7 @@ def test_nothing_is_loaded_from_other_hosts(documents: dict[Path, Document]) -> 
 def test_the_search_knows_the_pages_and_the_reference(site: Path) -> None:
     index = (site / "search.js").read_text(encoding="utf-8")
     assert "guides/overlays.html" in index
-    assert "reference/patterns.html#sortkey.patterns.overlays" in index
+    assert "reference/patterns.html#sortkey.patterns.overlay" in index
 
 
 # Files that tests write and check.

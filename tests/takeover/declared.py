@@ -14,30 +14,33 @@ KEY = ("PK", "SK")
 GSI1 = ("GSI1PK", "GSI1SK")
 GSI2 = ("GSI2PK", "GSI2SK")
 
+UpperUUID = Annotated[UUID, sk.stored_as(str, encode=lambda id_: str(id_).upper(), decode=UUID)]
+"""The other program writes UUIDs in capitals."""
+
 
 class Customer(sk.Item, table=LEGACY):
     account: Annotated[int, sk.in_key]
-    id: UUID
+    id: UpperUUID
     name: str
     city: str
-    since: datetime
+    since: Annotated[datetime, sk.seconds]
 
-    key = sk.Key("{account}", "CUSTOMER#{id:upper}", names=KEY)
-    by_city = sk.Index("GSI1", "CITY#{city:raw}", "{since:%Y-%m-%dT%H:%M:%SZ}", names=GSI1)
+    key = sk.Key("{account}", "CUSTOMER#{id}", names=KEY)
+    by_city = sk.Index("GSI1", "CITY#{city:raw}", "{since}", names=GSI1)
 
 
 class Order(sk.Item, table=LEGACY):
     account: Annotated[int, sk.in_key]
     number: int
-    customer: UUID
+    customer: UpperUUID
     status: str
-    placed: datetime
+    placed: Annotated[datetime, sk.seconds]
     total: Decimal
     expires: datetime | None = None
 
     key = sk.Key("{account}", "ORDER#{number:d}", names=KEY)
-    by_status = sk.Index("GSI1", "STATUS#{status}", "{placed:%Y-%m-%dT%H:%M:%SZ}#{number:d}", names=GSI1)
-    by_total = sk.Index("GSI2", "CUSTOMER#{customer:upper}", "{total}", names=GSI2)
+    by_status = sk.Index("GSI1", "STATUS#{status}", "{placed}#{number:d}", names=GSI1)
+    by_total = sk.Index("GSI2", "CUSTOMER#{customer}", "{total}", names=GSI2)
 
 
 class Line(sk.Item, table=LEGACY):

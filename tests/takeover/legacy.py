@@ -164,7 +164,7 @@ def _in_cents(row: Row) -> Row:
 
 _FLAWS: Final[dict[str, list[Flaw]]] = {
     "Customer": [
-        _flaw(Kind.UNRECOGNISED, "", lambda row: {**row, "SK": text(f"CUSTOMER#{row['id']['S'].lower()}")}),
+        _flaw(Kind.UNDECODABLE, "", lambda row: {**row, "SK": text(f"CUSTOMER#{row['id']['S'].lower()}")}),
         _flaw(Kind.UNDECODABLE, "", changed(since=text("yesterday"))),
         _flaw(Kind.KEY_DISAGREES, "id", changed(id=text(str(UUID(int=1))))),
         *_index_flaws("GSI1"),

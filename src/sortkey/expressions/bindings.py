@@ -24,7 +24,7 @@ DocumentPath = tuple[str | int, ...]
 
 _PLACEHOLDER: Final = {"#": re.compile(r"#[A-Za-z0-9_]+"), ":": re.compile(r":[A-Za-z0-9_]+")}
 _FEWEST_BUCKETS: Final = 16
-MANY_NAMES: Final = limits.EXPRESSION_VALUES_BYTES // limits.ATTRIBUTE_NAME_BYTES
+_MANY_NAMES: Final = limits.EXPRESSION_VALUES_BYTES // limits.ATTRIBUTE_NAME_BYTES
 """Fewer names cannot exceed the limit on all names."""
 
 
@@ -141,7 +141,7 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
     parameter = "ExpressionAttributeNames"
     if not names:
         raise ValidationException(f"{parameter} must not be empty")
-    if len(names) > MANY_NAMES and sum(map(len, names.values())) > limits.EXPRESSION_VALUES_BYTES:
+    if len(names) > _MANY_NAMES and sum(map(len, names.values())) > limits.EXPRESSION_VALUES_BYTES:
         raise _too_large(parameter)
     for key, name in names.items():
         _check_placeholder(parameter, "#", key)

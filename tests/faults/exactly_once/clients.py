@@ -25,6 +25,16 @@ UNMARKED: Final = 0.4
 _POPULARITY: Final = tuple(accumulate(1 / (rank + 1) for rank in range(RESTAURANTS)))
 
 
+class DrawnMoments:
+    """A clock that shows one of the moments, at random."""
+
+    def __init__(self, draw: Random) -> None:
+        self._draw = draw
+
+    def now(self) -> float:
+        return self._draw.choice(MOMENTS).timestamp()
+
+
 class Clients:
     """`count` operations. They stop before each of `faults`, which are numbers of operations, until they may pass."""
 
@@ -32,7 +42,7 @@ class Clients:
         self.marks = 0
         self.unmarks = 0
         self._draw = Random(f"clients {seed}")
-        self._service = ComparedFavourites(session, now=lambda: self._draw.choice(MOMENTS).timestamp())
+        self._service = ComparedFavourites(session, clock=DrawnMoments(self._draw))
         self._count = count
         self._begun = 0
         self._marked: list[tuple[str, str]] = []

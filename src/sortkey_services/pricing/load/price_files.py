@@ -23,9 +23,9 @@ import msgspec
 COLUMNS: Final = ("store", "product", "channel", "kind", "action", "amount", "currency", "effectiveAt")
 REQUIRED: Final = ("store", "product")
 _LOWER: Final = {name.lower(): name for name in COLUMNS}
-LINES_BETWEEN_REPORTS: Final = 4096
-ROWS_AT_A_TIME: Final = 8192
-MOST_DIGITS: Final = 20
+_LINES_BETWEEN_REPORTS: Final = 4096
+_ROWS_AT_A_TIME: Final = 8192
+_MOST_DIGITS: Final = 20
 """More than any amount has."""
 
 Text = str | None
@@ -89,7 +89,7 @@ class CsvFile:
                 if cells is None:
                     return
                 read += 1
-                if read % LINES_BETWEEN_REPORTS == 0:
+                if read % _LINES_BETWEEN_REPORTS == 0:
                     show(file.tell(), total)
                 if len(cells) == width:
                     yield before + 1, ordered([cell or None for cell in cells])
@@ -144,7 +144,7 @@ class JsonLinesFile:
         with self._path.open("rb") as file:
             for number, text in enumerate(file, start=1):
                 done += len(text)
-                if number % LINES_BETWEEN_REPORTS == 0:
+                if number % _LINES_BETWEEN_REPORTS == 0:
                     show(done, total)
                 if number == 1:
                     text = text.removeprefix(BOM_UTF8)
@@ -174,17 +174,23 @@ def _clash(text: bytes) -> str | None:
 
 
 def _raw(line: Line) -> RawRow:
-    amount = line.amount
-    text = None if amount is None else str(amount)
-    if amount is not None and "E" in str(text) and abs(amount.adjusted()) < MOST_DIGITS:
-        # JSON may say 1e2. The digits of 1e999999999 would fill the memory.
-        text = f"{amount:f}"
+    amount = None if line.amount is None else _plain(line.amount)
     return (
-        *(line.store, line.product, line.channel, line.kind, line.action),
-        text,
+        line.store,
+        line.product,
+        line.channel,
+        line.kind,
+        line.action,
+        amount,
         line.currency,
         line.effective_at,
     )
+
+
+def _plain(amount: Decimal) -> str:
+    """JSON may say 1e2. The digits of 1e999999999 would fill the memory."""
+    text = str(amount)
+    return f"{amount:f}" if "E" in text and abs(amount.adjusted()) < _MOST_DIGITS else text
 
 
 class ParquetFile:
@@ -204,7 +210,7 @@ class ParquetFile:
             with arrow.parquet.ParquetFile(self._path) as file:
                 self._check(file.schema_arrow)
                 total, number = file.metadata.num_rows, 1
-                for batch in file.iter_batches(ROWS_AT_A_TIME):
+                for batch in file.iter_batches(_ROWS_AT_A_TIME):
                     columns = {name: self._values(batch.column(name)) for name in batch.schema.names}
                     for row in zip(*(columns.get(name, repeat(None)) for name in COLUMNS), strict=False):
                         yield number, row
