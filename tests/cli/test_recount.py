@@ -139,12 +139,20 @@ def test_a_service_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_a_service_without_aggregates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "config.toml").write_text("[visits]\ncounts = false\n")
+    (tmp_path / "data").mkdir()
     found = error(capsys, "visits", "--store", tmp_path / "data", "--config", tmp_path / "config.toml")
     assert "the service visits has no feed of an aggregate" in found
 
 
 def test_a_store_without_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "data").mkdir()
     assert "cannot be used" in error(capsys, "visits", "--store", tmp_path / "data")
+
+
+def test_a_missing_folder_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "data"
+    assert error(capsys, "visits", "--store", folder) == f"sortkey recount: there is no folder {folder}\n"
+    assert not folder.exists()
 
 
 # The store is all right: the item is not.

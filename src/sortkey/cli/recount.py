@@ -22,6 +22,7 @@ from sortkey.cli.arguments import Parser, add_config_argument, add_store_argumen
 from sortkey.cli.audit import ProgressBar
 from sortkey.cli.follow import service_with_feeds
 from sortkey.cli.services import add_service_argument, settings_of, shared_store
+from sortkey.client import stores
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.shards.leases import handled_by
 from sortkey.feeds.timers.timers import Timers
@@ -52,6 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
         definition = service_with_feeds(arguments.service)
         settings = settings_of(arguments.config, definition.name)
         store = shared_store(arguments.store, "has no items: no other process can write to it")
+        folder = stores.parse(store).path
+        if folder is not None and not folder.exists():
+            raise BadSettings(f"there is no folder {folder}")
         found = asyncio.run(_recount(definition, settings, store, arguments.repair))
     except BadSettings as error:
         return print_error("recount", str(error))
