@@ -101,6 +101,7 @@ def test_values_of_every_type(text: str, path: sk.AccessPath[Visit]) -> None:
         (f"{SHOP}:order(1)", "is not a key, an index or a range"),
         (f"{SHOP}:1 + 1", "is not an access path"),
         (f"{SHOP}:SHOP", "it is a Table"),
+        (f"{SHOP}:Order", "an access path, such as Order.key; it is a class"),
         (f"{SHOP}:Order.key(number=1)", "needs customer"),
     ],
 )

@@ -76,7 +76,8 @@ def path_of(text: str) -> AccessPath[Any]:
     if isinstance(found, BoundKey):
         found = found(**_examples(found))
     if not isinstance(found, AccessPath):
-        raise NotAPath(f"{expression!r} is not a key, an index or an access path; it is a {type(found).__name__}")
+        kind = "class" if isinstance(found, type) else type(found).__name__
+        raise NotAPath(f"{expression!r} is not a key, an index or an access path, such as Order.key; it is a {kind}")
     return found
 
 
