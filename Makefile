@@ -40,7 +40,7 @@ simulate: $(READY) ## Simulate the store under faults, with N seeds (2000) from 
 flips: $(READY) ## Flip N bits of a folder (1000), one at a time, the same ones for each SEED (1)
 	$(BIN)/python -m tests.faults.flips --count $(or $(N),1000) --seed $(or $(SEED),1)
 
-crash: $(READY) ## Kill writing processes N times (1000); nothing that was acknowledged may be lost
+crash: $(READY) ## Kill writing processes N times (1000); nothing that was acknowledged may be lost, no survivor may hang
 	$(BIN)/python -m tests.faults.crash --count $(or $(N),1000) --seed $(or $(SEED),1)
 
 soak: $(READY) ## Load real servers for SECONDS (600), with faults; memory, files and latency must not drift

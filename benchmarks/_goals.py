@@ -62,8 +62,11 @@ class Inputs:
         self._rules = f"sqlite:///{folder / 'rules.db'}"
         write_gold(folder / "gold", persons=persons, as_of=AS_OF)
         write_rules(self._rules, demo_rules())
+        sk.connect(self.store).close()
 
     def start_batch(self, hours: int, *options: str, store: Path | None = None) -> BatchProcess:
+        if store is not None:
+            sk.connect(store).close()
         as_of = (AS_OF + timedelta(hours=hours)).isoformat()
         inputs = ["--gold", str(self.folder / "gold"), "--rules", self._rules, "--as-of", as_of]
         return BatchProcess([*inputs, "--store", str(store or self.store), *options], self.folder / "batch.log")

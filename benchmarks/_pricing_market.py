@@ -95,6 +95,7 @@ class Loaded(NamedTuple):
 
 def load_by_command(file: Path, store: Path) -> Loaded:
     """`sortkey load pricing FILE`, as a user runs it."""
+    sk.connect(store).close()
     began = perf_counter()
     command = [sys.executable, "-m", "sortkey", "load", "pricing", str(file), "--store", str(store)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

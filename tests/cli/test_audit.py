@@ -300,3 +300,9 @@ def test_a_table_that_has_grown_shows_the_rows(monkeypatch: pytest.MonkeyPatch) 
         bar.show(0)
         bar.show(1200)
     assert terminal.getvalue() == "\r\x1b[Kaudited: 0 rows\r\x1b[Kaudited: 1,200 rows\r\x1b[K"
+
+
+def test_it_creates_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert audit(tmp_path, "--repair") == 2
+    assert capsys.readouterr().err.startswith(f"sortkey audit: there is no store in {tmp_path}; ")
+    assert [*tmp_path.iterdir()] == []

@@ -25,6 +25,7 @@ class Command:
         self.gold = SmallGold(folder)
         self.gold.write()
         self.store = f"file:{folder / 'data'}"
+        sk.connect(self.store).close()
 
     def __call__(self, *arguments: str, as_of: str = "2026-05-16T00:00:00Z") -> int:
         inputs = ["--gold", str(self.gold.folder), "--rules", self.gold.rules, "--as-of", as_of]
@@ -206,3 +207,16 @@ def test_a_store_that_is_lost_is_one_line(
     assert line.startswith("the store did not write the next items: EndpointConnectionError")
     assert line.endswith("; the same command goes on there")
     assert "\n" not in line
+
+
+@pytest.mark.parametrize("options", [["--demo"], ["--rollback"]])
+@pytest.mark.parametrize("there", [True, False])
+def test_it_creates_no_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], there: bool
+) -> None:
+    folder = tmp_path / "nothing"
+    if there:
+        folder.mkdir()
+    assert main(["batch", "goals", "--store", str(folder), *options]) == 2
+    assert capsys.readouterr().err.startswith(f"sortkey batch: there is no store in {folder}; ")
+    assert [*tmp_path.rglob("*")] == ([folder] if there else [])

@@ -32,6 +32,11 @@ def load(folder: Path, path: Path, *options: str) -> int:
     return main(["load", "pricing", str(path), "--store", str(folder / "data"), *options])
 
 
+@pytest.fixture(autouse=True)
+def _existing(tmp_path: Path) -> None:
+    sk.connect(tmp_path / "data").close()
+
+
 def amounts(store: Path | str, of: str) -> dict[str, Decimal]:
     """What a store's products cost now."""
 
@@ -45,6 +50,7 @@ def amounts(store: Path | str, of: str) -> dict[str, Decimal]:
 
 @pytest.mark.parametrize("store", STORES, indirect=True)
 def test_a_file_and_another_one_after_it(store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sk.connect(store).close()
     assert main(["load", "pricing", str(csv_file(tmp_path / "a.csv", *priced(3, 4))), "--store", store]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("loaded 12 prices in ")
@@ -155,3 +161,14 @@ def test_a_killed_load_is_continued(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "continues after 0 of 30,000 rows" in capsys.readouterr().err
     for store in (0, 30, 59):
         assert len(amounts(tmp_path / "data", f"{store:05}")) == 500
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_it_creates_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str], there: bool) -> None:
+    path, folder = csv_file(tmp_path / "a.csv", "7,P1,1.00"), tmp_path / "nothing"
+    if there:
+        folder.mkdir()
+    assert main(["load", "pricing", str(path), "--store", str(folder)]) == 2
+    assert capsys.readouterr().err.startswith(f"sortkey load: there is no store in {folder}; ")
+    assert [*tmp_path.glob("nothing/**/*")] == []
+    assert folder.exists() is there

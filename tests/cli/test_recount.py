@@ -139,20 +139,24 @@ def test_a_service_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_a_service_without_aggregates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "config.toml").write_text("[visits]\ncounts = false\n")
-    (tmp_path / "data").mkdir()
+    sk.connect(tmp_path / "data").close()
     found = error(capsys, "visits", "--store", tmp_path / "data", "--config", tmp_path / "config.toml")
     assert "the service visits has no feed of an aggregate" in found
 
 
 def test_a_store_without_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "data").mkdir()
+    sk.connect(tmp_path / "data").close()
     assert "cannot be used" in error(capsys, "visits", "--store", tmp_path / "data")
 
 
-def test_a_missing_folder_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "data"
-    assert error(capsys, "visits", "--store", folder) == f"sortkey recount: there is no folder {folder}\n"
-    assert not folder.exists()
+@pytest.mark.parametrize("there", [True, False])
+def test_it_creates_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str], there: bool) -> None:
+    folder = tmp_path / "nothing"
+    if there:
+        folder.mkdir()
+    found = error(capsys, "visits", "--store", folder, "--repair")
+    assert f"sortkey recount: there is no store in {folder}; " in found
+    assert [*tmp_path.rglob("*")] == ([folder] if there else [])
 
 
 # The store is all right: the item is not.

@@ -58,6 +58,7 @@ def test_without_tokens_only_this_machine(capsys: pytest.CaptureFixture[str], ho
 def test_beyond_this_machine_the_endpoint_needs_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tokens.toml"
     file.write_text(f'[a]\nsha256 = "{HASH}"\nscopes = ["{SERVICE}:read"]\n')
+    file.chmod(0o600)
     line = error(capsys, "up", "--host", "0.0.0.0", "--port", "0", "--tokens", file, "--store", "memory:")
     assert "--keys" in line
 

@@ -13,6 +13,7 @@ import pytest
 from sortkey.cli import services
 from sortkey.cli.main import main
 from sortkey.cli.services import GROUP, registered_services, service_named, settings_of
+from sortkey.engine.database import Database
 from sortkey.services.interface import BadSettings
 from tests.registered import only
 
@@ -119,6 +120,11 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
 
 class TestEveryCommand:
     """What the command line does with a service of anybody."""
+
+    @pytest.fixture(autouse=True)
+    def _existing(self, words: str) -> None:  # noqa: ARG002
+        """In the folder that `words` has changed to; a job creates no store."""
+        Database(Path("data")).close()
 
     def test_batch_and_load(self, words: str, capsys: pytest.CaptureFixture[str]) -> None:
         for command in ("batch", "load"):

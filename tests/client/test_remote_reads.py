@@ -188,6 +188,7 @@ def test_every_read_on_an_endpoint_with_keys(tmp_path: Path, monkeypatch: pytest
     monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
     keys = tmp_path / "keys.json"
     keys.write_bytes(orjson.dumps({"AKID": {"secret": "secret"}}))
+    keys.chmod(0o600)
     with stopped(ServerProcess("--memory", "--keys", keys)) as server, sk.client(server.url) as client:
         client.create_table(**ORDERS)
         client.put_item(TableName="orders", Item=EVERY_TYPE)

@@ -129,6 +129,7 @@ def test_a_server_of_another_protocol(status: int, body: bytes) -> None:
 def test_a_key_that_the_endpoint_does_not_know(tmp_path: Path) -> None:
     keys = tmp_path / "keys.json"
     keys.write_text(json.dumps({"AKIDADMIN": {"secret": "s" * 40}}))
+    keys.chmod(0o600)
     server = ServerProcess("--memory", "--keys", keys)
     try:
         found = examined(server.url)

@@ -100,7 +100,7 @@ def test_an_empty_folder(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_another_format(database: Path) -> None:
-    opened, _ = environment.open_folder(database)
+    opened, *_ = environment.open_folder(database)
     with opened.begin(write=True) as transaction:
         transaction.put(environment.FORMAT_KEY, b"999")
     opened.close()

@@ -20,6 +20,7 @@ PROCESSES.set_forkserver_preload(
         *(
             "tests.faults.broken_endpoint",
             "tests.faults.chore_writer",
+            "tests.faults.crash.survivors",
             "tests.faults.crash.writer",
             "tests.faults.crowd",
             "tests.faults.generation_loader",

@@ -12,7 +12,7 @@ import pytest
 
 import sortkey
 from tests.faults import bank
-from tests.faults.crash import writer
+from tests.faults.crash import survivors, writer
 from tests.faults.crash.acknowledged import Acknowledged
 from tests.faults.crash.campaign import WAYS, Campaign, examine
 from tests.faults.processes import killed
@@ -29,6 +29,15 @@ def test_every_acknowledged_write_survives_every_kill() -> None:
     assert result.ways.keys() == {way.__name__ for way in WAYS}
     # The kills do not miss their subject.
     assert result.lines > 20 * KILLS
+
+
+# The kernel must release the lock of a dead writer, and wake all who wait. `make crash` allows no write a second; here,
+# the machine may be busy, and a survivor that was forgotten would wait for ever.
+@pytest.mark.slow
+def test_the_survivors_of_a_kill_go_on_writing() -> None:
+    survived = survivors.survive(SEED, KILLS, longest=20.0)
+    assert survived.kills == KILLS
+    assert survived.writes > 5 * KILLS
 
 
 # The following tests lose something on purpose: an examination that finds nothing must be able to find something.

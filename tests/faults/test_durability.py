@@ -19,7 +19,7 @@ WATCHED = "trace=openat,fsync,fdatasync,pwrite64,pwritev,write"
 
 
 def test_folders_are_synced_and_memory_is_not(tmp_path: Path) -> None:
-    (folder, _), memory = environment.open_folder(tmp_path), environment.open_memory()
+    (folder, *_), memory = environment.open_folder(tmp_path), environment.open_memory()
     assert (folder.flags()["sync"], folder.flags()["metasync"]) == (True, True)
     assert (memory.flags()["sync"], memory.flags()["metasync"]) == (False, False)
     folder.close()

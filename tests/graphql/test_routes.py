@@ -82,6 +82,7 @@ def test_a_mutation_takes_the_write_scope(tmp_path: Path) -> None:
     writer, write_entry = tokens.create("writer", ["books:read", "books:write"])
     file = tmp_path / "tokens.toml"
     file.write_text(read_entry + write_entry)
+    file.chmod(0o600)
     known = tokens.load(file, ["books"])
 
     def sent(body: object, token: str | None) -> int:

@@ -203,6 +203,27 @@ def test_too_many_headers_are_rejected() -> None:
     assert rejected(HEAD + headers + b"\r\n") == 431
 
 
+# Lines count, whether or not their names differ.
+def test_too_many_headers_of_one_name_are_rejected() -> None:
+    assert only(fed(HEAD + b"again: v\r\n" * (HEADERS - 1) + b"\r\n")).headers[b"again"] == b"v"
+    assert rejected(HEAD + b"again: v\r\n" * HEADERS + b"\r\n") == 431
+
+
+def test_too_many_headers_behind_a_body_are_rejected() -> None:
+    assert rejected(HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"again: v\r\n" * HEADERS + b"\r\n") == 431
+
+
+# The whole second read counted as head.
+def test_a_body_that_comes_with_the_end_of_its_head_is_not_part_of_the_head() -> None:
+    data = HEAD + b"Content-Length: 100000\r\n\r\n" + bytes(100_000)
+    assert len(only(fed(data[:20], data[20:])).body) == 100_000
+
+
+# Nothing would ever end the connection.
+def test_empty_lines_without_end_are_rejected() -> None:
+    assert rejected(*[b"\r\n" * 500] * 70) == 431
+
+
 @pytest.mark.parametrize("piece", [1000, 1 << 20])
 def test_headers_too_long_are_rejected_however_they_come(piece: int) -> None:
     data = b"GET / HTTP/1.1\r\nlong: " + b"a" * (HEAD_BYTES + 1) + b"\r\n\r\n"

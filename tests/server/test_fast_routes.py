@@ -113,4 +113,5 @@ def two_tokens(file: Path) -> tuple[KnownTokens, str, str]:
     reader, read_entry = tokens.create("reader", ["asked:read"])
     writer, write_entry = tokens.create("writer", ["asked:read", "asked:write"])
     file.write_text(read_entry + write_entry)
+    file.chmod(0o600)
     return tokens.load(file, ["asked"]), reader, writer

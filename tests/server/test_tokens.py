@@ -26,6 +26,7 @@ def file(tmp_path: Path) -> Path:
 def tokens_of(file: Path, **scopes: list[str]) -> tuple[KnownTokens, dict[str, str]]:
     made = {name: tokens.create(name, each) for name, each in scopes.items()}
     file.write_text("\n".join(entry for _, entry in made.values()))
+    file.chmod(0o600)
     return tokens.load(file, SERVICES), {name: token for name, (token, _) in made.items()}
 
 
@@ -181,6 +182,7 @@ HASH = "0" * 64
 )
 def test_a_file_that_cannot_be_used(file: Path, content: str, message: str) -> None:
     file.write_text(content)
+    file.chmod(0o600)
     with pytest.raises(BadTokens, match=message) as error:
         tokens.load(file, SERVICES)
     assert "\n" not in str(error.value)
@@ -190,3 +192,10 @@ def test_a_file_that_cannot_be_used(file: Path, content: str, message: str) -> N
 def test_a_name_that_would_break_the_file(name: str) -> None:
     with pytest.raises(BadTokens, match="not a token name"):
         tokens.create(name, ["notes:read"])
+
+
+def test_a_file_that_is_open_to_all(file: Path) -> None:
+    file.touch()
+    file.chmod(0o644)
+    with pytest.raises(BadTokens, match=r"is open to all users of this machine \(mode 644\); run: chmod 600 "):
+        tokens.load(file, SERVICES)

@@ -14,6 +14,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from sortkey.storage import StorageError, StorageFull, environment
+from sortkey.storage.write_lock import WriteLock
 from tests.storage.byte_store import ByteBatch, increment, open_store, put, read
 
 
@@ -30,7 +31,7 @@ def map_size(path: Path, address_space: int) -> None:
     """Open the folder with little address space, and print the size of the map."""
     resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
     try:
-        opened, _ = environment.open_folder(path)
+        opened, *_ = environment.open_folder(path)
     except StorageError as error:
         print_line(error)
         return
@@ -90,6 +91,14 @@ def hold_transaction(path: Path, _: int) -> None:
     open_store(path).write(work)
 
 
+def hold_lock(path: Path, _: int) -> None:
+    with WriteLock(path):
+        print_line("holding")
+        wait()
+    print_line("released")
+    wait()
+
+
 def count(path: Path, times: int) -> None:
     store = open_store(path)
     for _ in range(times):
@@ -99,7 +108,7 @@ def count(path: Path, times: int) -> None:
 
 PROGRAMS: dict[str, Callable[[Path, int], None]] = {
     program.__name__: program
-    for program in (map_size, fill, memory, fill_memory, hold_snapshot, hold_transaction, count)
+    for program in (map_size, fill, memory, fill_memory, hold_snapshot, hold_transaction, hold_lock, count)
 }
 
 if __name__ == "__main__":

@@ -17,11 +17,11 @@ GIB = 1 << 30
 
 def test_a_folder_is_made_with_its_parents_and_stamped(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
-    opened, _ = environment.open_folder(folder)
+    opened, *_ = environment.open_folder(folder)
     with opened.begin() as snapshot:
         assert snapshot.get(environment.FORMAT_KEY) == environment.FORMAT
     opened.close()
-    assert sorted(file.name for file in folder.iterdir()) == ["data.mdb", "lock.mdb"]
+    assert sorted(file.name for file in folder.iterdir()) == ["data.mdb", "lock.mdb", "write.lock"]
 
 
 def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_what_was_written_is_there_after_reopening(tmp_path: Path) -> None:
 
 # An older program must not guess at newer data, nor the other way round.
 def test_another_format_is_rejected_by_name(tmp_path: Path) -> None:
-    opened, _ = environment.open_folder(tmp_path)
+    opened, *_ = environment.open_folder(tmp_path)
     with opened.begin(write=True) as transaction:
         transaction.put(environment.FORMAT_KEY, b"7")
     opened.close()
@@ -67,7 +67,7 @@ def test_a_file_where_the_folder_should_be_is_rejected(tmp_path: Path) -> None:
 
 # LMDB's locks belong to the process, so a second environment would release those of the first.
 def test_a_second_opening_in_one_process_is_rejected(tmp_path: Path) -> None:
-    opened, _ = environment.open_folder(tmp_path)
+    opened, *_ = environment.open_folder(tmp_path)
     with pytest.raises(StorageError, match="already open"):
         environment.open_folder(tmp_path)
     opened.close()
@@ -139,7 +139,7 @@ def test_a_file_that_was_cut_short_is_rejected(tmp_path: Path, checked: int, mon
 
 
 def test_the_map_is_larger_than_any_disk_and_the_file_is_not(tmp_path: Path) -> None:
-    opened, _ = environment.open_folder(tmp_path)
+    opened, *_ = environment.open_folder(tmp_path)
     assert opened.info()["map_size"] == environment.MAP_BYTES
     assert (tmp_path / "data.mdb").stat().st_size < 100_000
     opened.close()

@@ -81,7 +81,7 @@ def test_what_lmdb_raises_is_not_a_traceback(
 
 def test_another_format_is_rejected(tmp_path: Path) -> None:
     make_folder(tmp_path)
-    opened, _ = environment.open_folder(tmp_path)
+    opened, *_ = environment.open_folder(tmp_path)
     with opened.begin(write=True) as transaction:
         transaction.put(environment.FORMAT_KEY, b"999")
     opened.close()

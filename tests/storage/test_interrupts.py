@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from sortkey.storage import environment, write_queue
+from sortkey.storage.write_lock import WriteLock
 from tests.storage.byte_store import ByteBatch, increment
 
 # CPython handles signals after these instructions, unless they raised: then the exception handler comes first.
@@ -85,10 +86,32 @@ class Interrupter:
             return self._trace
 
 
+class NotedLock(WriteLock):
+    """Another process has it whenever it is tried, and then releases it at once."""
+
+    def __init__(self) -> None:
+        self.held = False
+        self.release = self._release
+
+    def try_acquire(self) -> bool:
+        return False
+
+    def acquire(self) -> None:
+        self.held = True
+
+    def _release(self) -> None:
+        self.held = False
+
+
 @pytest.fixture
-def queue() -> Iterator[ParkedQueue]:
+def lock() -> NotedLock:
+    return NotedLock()
+
+
+@pytest.fixture
+def queue(lock: NotedLock) -> Iterator[ParkedQueue]:
     opened = environment.open_memory()
-    yield ParkedQueue(lambda: opened.begin(write=True), ByteBatch)
+    yield ParkedQueue(lambda: opened.begin(write=True), ByteBatch, lock=lock)
     opened.close()
 
 
@@ -139,12 +162,14 @@ class Scene:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("companion", [reject, tear])
 def test_an_interrupt_anywhere_loses_and_doubles_nothing(
-    queue: ParkedQueue, companion: write_queue.Work[ByteBatch]
+    queue: ParkedQueue, lock: NotedLock, companion: write_queue.Work[ByteBatch]
 ) -> None:
     for instruction in count():
         scene = Scene(queue, b"%d" % instruction, companion)
         interrupter = Interrupter(instruction)
         scene.play(interrupter)
+        # Other processes must not wait for one that has left.
+        assert not lock.held
         scene.check()
         if not interrupter.raised:
             assert instruction > 40, "the interrupter saw too little of the queue"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -10,6 +11,7 @@ import lmdb
 import pytest
 
 from sortkey.storage import DamagedFolder, environment, gradual_check
+from sortkey.storage.write_lock import WriteLock
 from tests.storage.byte_store import open_store, put
 
 MAP = 1 << 30
@@ -18,7 +20,8 @@ FIRST_PAGE = 2
 
 
 def check_pages(folder: Path, opened: lmdb.Environment) -> None:
-    gradual_check.check_writable(opened, folder, MAP, environment.FORMAT_KEY)
+    with closing(WriteLock(folder)) as lock:
+        gradual_check.check_writable(opened, lock, folder, MAP, environment.FORMAT_KEY)
 
 
 # A sound folder that is rejected would be worse than damage: splits, merges, long values, free pages, open snapshots.

@@ -38,7 +38,7 @@ def test_a_writer_killed_in_its_transaction_does_not_block_others(tmp_path: Path
 
 # LMDB does not reuse the pages of a snapshot; one left by a dead process would let the file grow for ever.
 def test_opening_clears_the_snapshots_of_dead_processes(tmp_path: Path, child: StartChild) -> None:
-    opened, _ = environment.open_folder(tmp_path)
+    opened, *_ = environment.open_folder(tmp_path)
     process = child("hold_snapshot", tmp_path)
     assert process.line() == "holding"
     assert str(process.pid) in opened.readers()

@@ -26,7 +26,7 @@ class Unlucky:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[lmdb.Environment]:
-    environment, _ = open_folder(tmp_path)
+    environment, *_ = open_folder(tmp_path)
     yield environment
     environment.close()
 

@@ -26,8 +26,8 @@ def serve() -> Iterator[Serve]:
     """Starts servers of the test's own; one that a failing test leaves behind is killed."""
     started: list[ServerProcess] = []
 
-    def start(*arguments: str | Path) -> ServerProcess:
-        started.append(ServerProcess(*arguments))
+    def start(*arguments: str | Path, address_space: int | None = None) -> ServerProcess:
+        started.append(ServerProcess(*arguments, address_space=address_space))
         return started[-1]
 
     yield start

@@ -19,8 +19,11 @@ SECONDS = 60
 class ServerProcess:
     """`sortkey db` with these arguments. Its first line gives its URL."""
 
-    def __init__(self, *arguments: str | Path) -> None:
+    def __init__(self, *arguments: str | Path, address_space: int | None = None) -> None:
+        """`address_space` limits it, in bytes."""
         command = [sys.executable, "-m", "sortkey", "db", "--port", "0", *map(str, arguments)]
+        if address_space is not None:
+            command = ["sh", "-c", f'ulimit -v {address_space >> 10}; exec "$@"', "sh", *command]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()

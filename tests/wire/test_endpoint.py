@@ -6,6 +6,7 @@ import itertools
 from queue import SimpleQueue
 from typing import Any, cast
 
+import lmdb
 import pytest
 
 from sortkey.engine.database import Database
@@ -167,6 +168,28 @@ def test_a_bug_is_an_internal_error(
     assert "ListTables failed" in caplog.text
 
 
+# It is not the request's fault, and there may be memory again in a moment.
+@pytest.mark.parametrize("error", [MemoryError(), lmdb.MemoryError("mdb_txn_begin")])
+def test_a_lack_of_memory_is_a_503(
+    commits: Commits,
+    connection: Connection,
+    database: Database,
+    transport: Transport,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+) -> None:
+    def starved(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(database, "execute", starved)
+    monkeypatch.setattr(database.store.queue, "begin", starved)
+    connection.data_received(request("ListTables", {}))
+    connection.data_received(request("PutItem", {"TableName": "orders", "Item": item(1)}))
+    commits.finish(1)
+    assert transport.statuses() == [503, 503]
+    assert transport.written.count(b"Retry-After") == 2
+
+
 UPDATE = request(
     "UpdateItem",
     {
@@ -218,7 +241,7 @@ def test_a_read_whose_answer_cannot_be_made_is_an_internal_error(
     connection: Connection, transport: Transport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> bytes:
-        raise MemoryError
+        raise ZeroDivisionError
 
     monkeypatch.setattr(Responses, "success", broken)
     connection.data_received(GET + request("DescribeTable", {"TableName": "orders"}))

@@ -88,6 +88,7 @@ def test_names_that_are_allowed(tmp_path: Path, serve: Serve, send: Send, worker
 def test_with_keys_every_name_is_served(tmp_path: Path, serve: Serve, send: Send) -> None:
     keys = tmp_path / "keys.json"
     keys.write_text('{"AKID": {"secret": "s"}}')
+    keys.chmod(0o600)
     server = serve("--memory", "--keys", keys)
     assert send(server, get("/metrics", "evil.test")).status == 200
     answer = send(server, naming("evil.test", request("ListTables", {})))

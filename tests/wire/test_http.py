@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
+import time
+from threading import Thread
 from zlib import crc32
 
 import pytest
@@ -29,6 +32,28 @@ def test_many_requests_at_once_are_answered_in_order(client: RawClient) -> None:
     for number in range(200):
         assert client.answer().json() == {}
         assert client.answer().json() == {"Item": item(number)}
+
+
+# A head with a session token often needs two packets; the second brings the body along.
+@pytest.mark.parametrize("size", [10_000, 100_000, 300_000])
+def test_a_head_in_two_packets(client: RawClient, size: int) -> None:
+    body = b'{"TableName":"absent","Key":{"pk":{"S":"%b"}}}' % (b"x" * size)
+    data = raw_request("GetItem", body, "X-Amz-Security-Token: " + "A" * 1500)
+    client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    client.send(data[:1448])
+    time.sleep(0.05)
+    client.send(data[1448:])
+    assert client.answer().status == 400
+    client.send(LIST)
+    assert client.answer().status == 200
+
+
+@pytest.mark.parametrize("data", [b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", LIST])
+def test_5000_requests_at_once(client: RawClient, data: bytes) -> None:
+    sender = Thread(target=client.send, args=[data * 5000])
+    sender.start()
+    assert {client.answer().status for _ in range(5000)} == {200}
+    sender.join()
 
 
 def test_a_chunked_body(client: RawClient) -> None:

@@ -24,6 +24,7 @@ KEYS = {
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     path = tmp_path_factory.mktemp("keys") / "keys.json"
     path.write_text(json.dumps(KEYS))
+    path.chmod(0o600)
     # With keys, any address may be bound.
     server = ServerProcess("--memory", "--keys", Path(path), "--host", "0.0.0.0")
     server.url = server.url.replace("0.0.0.0", "127.0.0.1")

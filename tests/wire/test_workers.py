@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -95,9 +96,57 @@ def test_a_worker_that_dies_is_replaced(shared: ServerProcess) -> None:
         client.close()
 
 
+# The others are healthy, and may be all that is left of the service.
+def test_a_replacement_that_dies_before_it_serves_costs_no_other(shared: ServerProcess) -> None:
+    before = clients_of_all(shared.url)
+    healthy = set(workers_of(shared))
+    victim = healthy.pop()
+    os.kill(victim, signal.SIGKILL)
+    errors = shared.process.stderr
+    assert errors is not None
+    assert "starting another\n" in errors.readline()
+    for pause in ("0.1", "0.2", "0.4"):
+        os.kill(replacement(shared, healthy), signal.SIGKILL)
+        assert f"could not serve (exit code -9); starting another in {pause} s" in errors.readline()
+    assert healthy <= set(workers_of(shared))
+    assert sum(is_gone(client) for client in before.values()) == 1
+    for client in before.values():
+        client.close()
+    # In the end there are as many as before.
+    for client in clients_of_all_again(shared.url, before).values():
+        client.close()
+
+
+def replacement(server: ServerProcess, healthy: set[int]) -> int:
+    """Waits until it has begun, which takes less time than until it serves."""
+    while True:
+        for pid in workers_of(server):
+            if pid not in healthy:
+                return pid
+
+
+def clients_of_all_again(url: str, before: dict[str, RawClient]) -> dict[str, RawClient]:
+    """Waits for a worker that was not there before."""
+    while True:
+        client = RawClient(url)
+        name = identity(client)
+        client.close()
+        if name not in before:
+            return clients_of_all(url)
+
+
+def workers_of(server: ServerProcess) -> list[int]:
+    """The parent's children that serve, or will; Python keeps another to look after shared memory."""
+    found = []
+    for pid in server.children():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
+
+
 def worker_ids(server: ServerProcess) -> list[int]:
-    """The parent's children that serve; Python keeps another to look after shared memory."""
-    serving = [pid for pid in server.children() if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    serving = workers_of(server)
     assert len(serving) == WORKERS
     return serving
 

@@ -110,10 +110,11 @@ def _chosen(arguments: argparse.Namespace) -> list[Table]:
 
 
 def _store(url: str) -> str:
-    """The URL, unless it names a folder that would be created, or memory."""
+    """The URL, unless it names a store that would be created, or memory."""
     store = stores.parse(url)
     if store.path is not None and not store.path.exists():
         raise CannotAudit(f"there is no folder {store.path}")
+    store.require_existing()
     if store.path is None and store.remote is None:
         raise CannotAudit(f"{store.url} exists only in the process that opens it: name a folder or a URL")
     return url

@@ -13,6 +13,7 @@ from sortkey.engine.faults.faults import Faults
 from sortkey.http.listener import CannotListen, listen, url_of
 from sortkey.storage import StorageError
 from sortkey.wire.authentication import BadKeysFile
+from sortkey.wire.commit_scheduler import WRITE_WAIT_SECONDS
 from sortkey.wire.metrics import NoOtherWorkers
 from sortkey.wire.server import Options, authentication_for, serve
 from sortkey.wire.workers import Supervisor
@@ -33,6 +34,13 @@ def add_arguments(command: Parser) -> None:
         help="for tests of a program: faults such as throttle=0.01,seed=7 (see docs/guides/faults.md)",
     )
     command.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the port (1)")
+    command.add_argument(
+        "--write-wait",
+        metavar="SECONDS",
+        type=float,
+        default=WRITE_WAIT_SECONDS,
+        help="how long a write waits for another process that writes to the folder, before it gets 503 (%(default)g)",
+    )
 
 
 def _faults(text: str) -> Faults:
@@ -45,8 +53,16 @@ def _faults(text: str) -> Faults:
 def run(arguments: argparse.Namespace) -> int:
     data = None if arguments.memory else arguments.data
     options = Options(
-        data, arguments.host, arguments.port, arguments.keys, tuple(arguments.allowed_hosts), arguments.faults
+        data,
+        arguments.host,
+        arguments.port,
+        arguments.keys,
+        tuple(arguments.allowed_hosts),
+        arguments.faults,
+        arguments.write_wait,
     )
+    if not arguments.write_wait > 0:
+        return print_error("db", "--write-wait must be more than 0")
     if arguments.workers < 1:
         return print_error("db", "--workers must be at least 1")
     if arguments.workers > 1 and data is None:

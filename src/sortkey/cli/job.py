@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -17,8 +18,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sortkey.cli.arguments import Parser, add_config_argument, add_store_argument, print_error
 from sortkey.cli.progress import Bars
 from sortkey.cli.services import add_service_argument, service_with, settings_of, shared_store
+from sortkey.client.stores import parse
 from sortkey.extras import installed_by
 from sortkey.model.errors import LoadError, ModelError
+from sortkey.model.items.item import Item
+from sortkey.model.items.table import Table
+from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.connect import async_connect
 from sortkey.services.interface import BadSettings, Job, JobFailed, JobRejected, JobRun, ServiceDefinition
 from sortkey.storage import StorageError
@@ -41,7 +46,7 @@ def run(command: str, noun: str, job_of: JobOf, given: argparse.Namespace) -> in
         arguments = parser_of(command, service, job).parse_args(rest)
         settings = settings_of(arguments.config, definition.name)
         store = shared_store(arguments.store, "would be gone with this command")
-        connect = partial(async_connect, store, tables=definition.tables(settings))
+        connect = partial(_connect, store, definition.tables(settings))
     except BadSettings as error:
         return print_error(command, str(error))
     job_run = JobRun(arguments, settings, store, connect, Bars(command))
@@ -59,6 +64,15 @@ def run(command: str, noun: str, job_of: JobOf, given: argparse.Namespace) -> in
         print_error(command, f"interrupted; {job.when_interrupted}")
         return 1
     return 0
+
+
+def _connect(store: str, tables: Sequence[type[Item] | Table]) -> AbstractAsyncContextManager[AsyncSession]:
+    """Raises JobRejected for a folder without a store, which would be created."""
+    try:
+        parse(store).require_existing()
+    except ValueError as error:
+        raise JobRejected(str(error)) from error
+    return async_connect(store, tables=tables)
 
 
 def parser_of(command: str, service: str, job: Job) -> Parser:

@@ -21,8 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from sortkey.cli.arguments import Parser, add_config_argument, add_store_argument, print_error
 from sortkey.cli.audit import ProgressBar
 from sortkey.cli.follow import service_with_feeds
-from sortkey.cli.services import add_service_argument, settings_of, shared_store
-from sortkey.client import stores
+from sortkey.cli.services import add_service_argument, existing_store, settings_of
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.shards.leases import handled_by
 from sortkey.feeds.timers.timers import Timers
@@ -52,10 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         definition = service_with_feeds(arguments.service)
         settings = settings_of(arguments.config, definition.name)
-        store = shared_store(arguments.store, "has no items: no other process can write to it")
-        folder = stores.parse(store).path
-        if folder is not None and not folder.exists():
-            raise BadSettings(f"there is no folder {folder}")
+        store = existing_store(arguments.store, "has no items: no other process can write to it")
         found = asyncio.run(_recount(definition, settings, store, arguments.repair))
     except BadSettings as error:
         return print_error("recount", str(error))

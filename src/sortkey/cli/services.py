@@ -150,6 +150,16 @@ def _tables(path: Path) -> dict[str, Any]:
         raise BadSettings(f"{path} is not TOML: {error}") from error
 
 
+def existing_store(url: str, otherwise: str) -> str:
+    """As `shared_store`. Rejects a folder without a store, too, which opening it would create."""
+    shared = shared_store(url, otherwise)
+    try:
+        parse(url).require_existing()
+    except ValueError as error:
+        raise BadSettings(str(error)) from error
+    return shared
+
+
 def shared_store(url: str, otherwise: str) -> str:
     """The store's URL, absolute. Rejects a store in memory: `otherwise` says what would become of it."""
     try:

@@ -7,9 +7,10 @@ optional dependency, and takes tenths of a second to import.
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Coroutine, Mapping
-from contextlib import AsyncExitStack
-from typing import Any
+from contextlib import AsyncExitStack, suppress
+from typing import Any, Final
 
 from aiobotocore.config import AioConfig
 from aiobotocore.credentials import AioCredentials
@@ -69,6 +70,7 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
                 config = self._configured(AioConfig(http_session_cls=make_http, **settings))
                 made = self._session.create_client(service, config=config, **self._settings.arguments)
                 opened = await self._open.enter_async_context(made)
+                self._open.callback(weakref.finalize(self, _abandon, asyncio.get_running_loop(), made_http).detach)
                 remote_formats.install(opened)
                 # A configuration of the program's own may have another class of HTTP sessions.
                 fast = service == "dynamodb" and not self._session.is_given and made_http
@@ -109,6 +111,34 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
             self._closed = True
             self._clients = {}
             await self._open.aclose()
+
+
+_ending: Final[set[asyncio.Task[None]]] = set()
+"""Referenced here, because an event loop keeps only weak references to its tasks."""
+
+
+def _abandon(loop: asyncio.AbstractEventLoop, sessions: list[AIOHTTPSession]) -> None:
+    """End the connections of a client that was not closed. Our own ResourceWarning tells its program; aiohttp would
+    also write to standard error."""
+    for http in sessions:
+        if loop.is_closed():
+            # Nothing is left to wait for.
+            ending = http.close()
+            with suppress(StopIteration):
+                ending.send(None)
+            ending.close()
+        elif _is_running(loop):
+            task = loop.create_task(http.close())
+            _ending.add(task)
+            task.add_done_callback(_ending.discard)
+
+
+def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
+    """In this thread."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
 
 
 class AsyncRemoteReads(RemoteReads):

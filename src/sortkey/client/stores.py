@@ -98,6 +98,11 @@ class StoreAddress(msgspec.Struct, frozen=True):
     remote: Remote | None = None
     prefix: str = ""
 
+    def require_existing(self) -> None:
+        """Raises ValueError if it is a folder without data: opening it would create a store."""
+        if self.path is not None and not (self.path / "data.mdb").is_file():
+            raise ValueError(f"there is no store in {self.path}; sortkey serve and sortkey db create one")
+
 
 def parse(url: str | os.PathLike[str]) -> StoreAddress:
     """The store that a URL or a path names. Raises ValueError for anything else. Opens nothing."""

@@ -64,7 +64,7 @@ def examine_access(folder: Path) -> Finding | None:
         return fail("folder", f"{folder} is not a folder", "name the folder that holds data.mdb")
     except OSError as error:
         return fail("folder", f"{folder} cannot be read: {error.strerror}", _USER_ADVICE)
-    files = [folder / name for name in ("data.mdb", "lock.mdb") if name in names]
+    files = [folder / name for name in ("data.mdb", "lock.mdb", "write.lock") if name in names]
     closed = next((path for path in (folder, *files) if not _is_writable(path)), None)
     if closed is not None:
         return fail("folder", f"this user may not read and write {closed}", _USER_ADVICE)

@@ -14,7 +14,7 @@ from typing import Final
 from sortkey.clock import Clock, monotonic
 from sortkey.diagnosis.finding import Finding, bytes_text, fail, ok, seconds_text, warn
 from sortkey.extras import EXTRAS
-from sortkey.storage.environment import MAP_BYTES, SMALLEST_MAP_BYTES
+from sortkey.storage.environment import HEAP_BYTES, MAP_BYTES, SMALLEST_MAP_BYTES
 
 OLDEST_PYTHON: Final = (3, 11)
 NEWEST_PYTHON: Final = (3, 14)
@@ -111,8 +111,8 @@ def examine_address_space(limit: int) -> Finding:
         return ok("address space", "unlimited")
     advice = "a data folder is mapped whole: lift the limit with ulimit -v unlimited or systemd's LimitAS=infinity"
     found = f"limited to {bytes_text(limit)}"
-    if limit <= SMALLEST_MAP_BYTES:
-        return fail("address space", f"{found}: too small to open a data folder", advice, bytes=limit)
+    if limit <= SMALLEST_MAP_BYTES + HEAP_BYTES:
+        return fail("address space", f"{found}: too small to serve a data folder", advice, bytes=limit)
     if limit < MAP_BYTES:
         return warn("address space", f"{found}: a data folder cannot grow beyond it", advice, bytes=limit)
     return ok("address space", found)

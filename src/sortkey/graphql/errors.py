@@ -21,6 +21,7 @@ BAD_REQUEST: Final = "BAD_REQUEST"
 NOT_FOUND: Final = "NOT_FOUND"
 CONFLICT: Final = "CONFLICT"
 OVERLOADED: Final = "OVERLOADED"
+STORE_UNAVAILABLE: Final = "STORE_UNAVAILABLE"
 INTERNAL: Final = "INTERNAL"
 
 ErrorAnswer = dict[str, Any]
@@ -34,6 +35,10 @@ _OVERLOADED: Final = frozenset(
         "Throttling",
         "ThrottlingException",
     }
+)
+NO_TABLE: Final = (
+    "A table of the service is missing in the store: it was deleted, or is being created. Starting the server again"
+    " creates it."
 )
 _logger = logging.getLogger(__name__)
 
@@ -60,6 +65,9 @@ def error_answer(error: GraphQLError, code: str = BAD_REQUEST) -> ErrorAnswer:
         answer["message"] = "Internal error; see the server's log."
     elif extensions["code"] == OVERLOADED:
         answer["message"] = "The store is overloaded or did not answer in time; try again."
+    elif extensions["code"] == STORE_UNAVAILABLE:
+        answer["message"] = NO_TABLE
+        _logger.error("a GraphQL resolver: %s", NO_TABLE)
     return {**answer, "extensions": extensions}
 
 
@@ -77,4 +85,6 @@ def _extensions(raised: Exception) -> dict[str, Any]:
             return {"code": OVERLOADED}
         case ClientError() if raised.response["Error"]["Code"] in _OVERLOADED:
             return {"code": OVERLOADED}
+        case ClientError() if raised.response["Error"]["Code"] == "ResourceNotFoundException":
+            return {"code": STORE_UNAVAILABLE}
     return {"code": INTERNAL}

@@ -7,9 +7,12 @@
     RequestError   the bytes are not acceptable HTTP; answer and close, nothing after it is read
 
 httptools (llhttp) knows the grammar: chunked bodies, pipelined requests, contradicting lengths. It sets no limits;
-those on the size of the head, the number of headers and the size of the body are enforced here. So are RFC 9112's rules
-that llhttp does not know: exactly one Host, and no Transfer-Encoding in HTTP/1.0. A body that announces a length beyond
-its limit is rejected before it is received.
+those on the size of the head, the number of its lines and the size of the body are enforced here. So are RFC 9112's
+rules that llhttp does not know: exactly one Host, and no Transfer-Encoding in HTTP/1.0. A body that announces a length
+beyond its limit is rejected before it is received.
+
+Limits do not depend on how the bytes are cut. A head is the target, the names and the values of its headers; what
+arrives together with it, before or behind, does not count.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from sortkey import limits
 
 HEAD_BYTES: Final = 64 * limits.KIB
 HEADERS: Final = 100
+"""Lines, of which several may have one name. Headers behind a chunked body count, too."""
 BODY_BYTES: Final = 16 * limits.MIB
 SHORT_LENGTH: Final = 6
 """Digits of a Content-Length that every limit on bodies allows."""
@@ -74,6 +78,10 @@ class _Stop(Exception):
     """Raised inside a callback to stop llhttp."""
 
 
+_NOTHING: Final = (0, 0, 0)
+"""Headers, bytes of the target and bytes of the body of a request that llhttp has reported nothing of."""
+
+
 class RequestParser:
     """The names of the callbacks (`on_…`) are those of httptools."""
 
@@ -88,14 +96,20 @@ class RequestParser:
         """Of the body that is arriving."""
         self._events: list[Event] = []
         self._rejected = False
+        self._read_bytes = 0
+        """Of the piece that is being read."""
         self._fed = 0
-        self._chunk_bytes = 0
-        self._first_bytes = 0
+        """Bytes of all pieces since the request began, with those of other requests: the head has no more."""
         self._in_head = False
         self._expects = False
         self._silent = 0
+        """Bytes of the last pieces, for which llhttp called nothing."""
+        self._reported = _NOTHING
         self._target = b""
         self._headers: dict[bytes, bytes] = {}
+        self._more_lines = 0
+        """Headers that `_headers` does not have: those with the name of a later one, and those behind the body."""
+        self._more_bytes = 0
         self._body: bytes | bytearray = b""
         """Of several pieces, a bytearray: in chunks of two bytes, a list of pieces would take thirty times the body."""
 
@@ -107,16 +121,14 @@ class RequestParser:
     def feed(self, data: bytes) -> list[Event]:
         if self._rejected:
             return []
-        self._chunk_bytes = size = len(data)
+        self._read_bytes = size = len(data)
         self._fed += size
-        self._silent += size
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self._reject(400, "The request is not valid HTTP.")
-        if self._silent > HEAD_BYTES:
-            # Only a name or a line without end causes no callback for this long.
-            self._reject(431, f"A line of the request has more than {HEAD_BYTES} bytes.")
+        if self.receiving or not self._events:
+            self._check_unfinished(size)
         if self._expects:
             self._expects = False
             self._events.append(CONTINUE)
@@ -128,32 +140,41 @@ class RequestParser:
     def on_message_begin(self) -> None:
         self.receiving = self._in_head = True
         self.body_bytes = 0
-        self._fed = self._first_bytes = self._chunk_bytes
+        self._fed = self._read_bytes
         self._silent = 0
+        self._reported = _NOTHING
         self._target = b""
         self._headers = {}
+        self._more_lines = self._more_bytes = 0
         self._body = b""
 
     def on_url(self, url: bytes) -> None:
         self._target += url
-        self._silent = 0
         if len(self._target) > HEAD_BYTES:
             self._stop(414, f"The request's target has more than {HEAD_BYTES} bytes.")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._silent = 0
-        # Headers behind a chunked body (trailers) are ignored.
-        if self._in_head:
-            name = name.lower()
-            if name == b"host" and name in self._headers:
+        if not self._in_head:
+            # Headers behind a chunked body (trailers) are ignored.
+            self._count_more(name, value)
+            return
+        headers = self._headers
+        name = name.lower()
+        if name in headers:
+            if name == b"host":
                 self._stop(400, "The request has more than one Host header.")
-            self._headers[name] = value
-            if self._fed > HEAD_BYTES:
-                self._check_head()
+            headers[name], value = value, headers[name]
+            self._count_more(name, value)
+            return
+        headers[name] = value
+        if len(headers) > HEADERS:
+            self._stop_long_head()
 
     def on_headers_complete(self) -> None:
         self._in_head = False
         headers = self._headers
+        if self._fed > HEAD_BYTES or self._more_lines:
+            self._check_head()
         if self._parser.should_upgrade():
             # Ignoring the upgrade would be legal, but llhttp stops here and does not parse the body.
             self._stop(400, "Upgrades are not supported; this server speaks HTTP/1.1.")
@@ -161,8 +182,6 @@ class RequestParser:
             self._stop(400, "The request has no Host header.")
         if b"transfer-encoding" in headers and self._parser.get_http_version() == "1.0":
             self._stop(400, "HTTP/1.0 has no Transfer-Encoding.")
-        if len(headers) > HEADERS:
-            self._stop(431, f"The request has more than {HEADERS} headers.")
         length = headers.get(b"content-length")
         if length is None or len(length) > SHORT_LENGTH:
             self._most_bytes = self._body_limit(headers)
@@ -174,7 +193,6 @@ class RequestParser:
             self._expects = True
 
     def on_body(self, body: bytes) -> None:
-        self._silent = 0
         self._expects = False
         self.body_bytes += len(body)
         if self.body_bytes > self._most_bytes:
@@ -187,7 +205,6 @@ class RequestParser:
             self._body = bytearray(self._body) + body
 
     def on_message_complete(self) -> None:
-        self._silent = 0
         self._expects = False
         self.receiving = False
         body = self._body
@@ -210,12 +227,33 @@ class RequestParser:
         self._expects = False
         self._body = b""
 
+    def _count_more(self, name: bytes, value: bytes) -> None:
+        self._more_lines += 1
+        self._more_bytes += len(name) + len(value)
+        self._check_head()
+
     def _check_head(self) -> None:
-        """Exact and slow, so it runs only when more bytes were fed than a head may have."""
+        """Exact and slow; a head that arrives in short pieces, and has no name twice, needs no check."""
         size = len(self._target) + sum(len(name) + len(value) for name, value in self._headers.items())
-        # A repeated header is kept once, but all bytes after the first piece belong to this head.
-        if max(size, self._fed - self._first_bytes) > HEAD_BYTES or len(self._headers) > HEADERS:
-            self._stop(431, f"The request has more than {HEADERS} headers, or more than {HEAD_BYTES} bytes of headers.")
+        if size + self._more_bytes > HEAD_BYTES or len(self._headers) + self._more_lines > HEADERS:
+            self._stop_long_head()
+
+    def _check_unfinished(self, size: int) -> None:
+        """After a piece of this size that did not complete the request."""
+        reported = (len(self._headers) + self._more_lines, len(self._target), self.body_bytes)
+        self._silent = self._silent + size if reported == self._reported and not self._events else 0
+        self._reported = reported
+        try:
+            if self._silent > HEAD_BYTES:
+                # A line without end, or empty lines without end before a request.
+                self._stop_long_head()
+            if self._in_head and self._fed > HEAD_BYTES:
+                self._check_head()
+        except _Stop:
+            return
+
+    def _stop_long_head(self) -> None:
+        self._stop(431, f"The request has more than {HEADERS} headers, or more than {HEAD_BYTES} bytes of headers.")
 
     def _stop_long_body(self) -> None:
         self._stop(413, f"The request's body has more than {self._most_bytes} bytes.")

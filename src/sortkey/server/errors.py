@@ -49,6 +49,8 @@ _THROTTLING: Final = frozenset(
 _BROKEN: Final = frozenset({"InternalServerError", "ServiceUnavailable", "ServiceUnavailableException"})
 """Errors of the store itself, such as a full disk."""
 
+_NO_TABLE: Final = "ResourceNotFoundException"
+
 _FIELD: Final = re.compile(r"(?s)(.*) - at `(?:key in )?\$(.*?)`")
 """msgspec's message, and the field that it names at the end."""
 
@@ -135,6 +137,12 @@ def _store_error(error: ClientError, request_id: str) -> ErrorAnswer:
         return overloaded("The store is overloaded; try again.")
     if code in _BROKEN:
         return overloaded("The store failed; try again.", UNAVAILABLE, logged=True)
+    if code == _NO_TABLE:
+        return overloaded(
+            "A table of the service is missing in the store: it was deleted, or is being created."
+            " Starting the server again creates it.",
+            UNAVAILABLE,
+        )
     return internal_error(request_id)
 
 

@@ -17,7 +17,7 @@ from litestar.types import ASGIApp
 
 from sortkey.http.metrics import OK, RequestMetrics
 from sortkey.server.access_log import AccessLog, Entry, NoLog, TimeText
-from sortkey.server.errors import MALFORMED, ApiError, ErrorAnswer, error_answer, overloaded
+from sortkey.server.errors import MALFORMED, UNAVAILABLE, ApiError, ErrorAnswer, error_answer, overloaded
 from sortkey.server.exchange import BODY_BYTES, JSON_TYPE, NESTING, Exchange
 from sortkey.server.fast_routes import FastRoute, FastRoutes
 from sortkey.server.metrics import NO_ROUTE, Metrics
@@ -87,6 +87,8 @@ class Middleware:
                 answer = NESTED_BODY
             if answer.logged:
                 _logger.exception("request %s (%s %s) failed", exchange.id, exchange.method, exchange.path)
+            elif answer.code == UNAVAILABLE:
+                _logger.error("request %s (%s %s): %s", exchange.id, exchange.method, exchange.path, answer.message)
             exchange.answer_error(answer)
         finally:
             metrics.in_flight -= 1

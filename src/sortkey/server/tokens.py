@@ -23,6 +23,7 @@ import msgspec
 
 from sortkey.http.listener import AllowedHosts, rejection
 from sortkey.server.errors import api_error
+from sortkey.wire.authentication import exposure
 
 Right = Literal["read", "write"]
 
@@ -120,6 +121,9 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read(path: Path) -> dict[str, Entry]:
     try:
+        exposed = exposure(path)
+        if exposed is not None:
+            raise BadTokens(exposed)
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), dict[str, Entry])
     except OSError as error:
         raise BadTokens(f"cannot read the tokens in {path}: {error.strerror}") from error

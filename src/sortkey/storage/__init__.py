@@ -9,6 +9,7 @@ from sortkey.storage.environment import (
     IncompatibleFormat,
     StorageError,
     Transaction,
+    address_space_left,
     damaged_folder,
     open_existing,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "Ticket",
     "Transaction",
     "Unreadable",
+    "address_space_left",
     "after_prefix",
     "are_sound",
     "ascending",

@@ -25,7 +25,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from pathlib import Path
 from time import sleep
@@ -36,6 +36,7 @@ import lmdb
 from sortkey.storage import gradual_check
 from sortkey.storage.gradual_check import DATA_FILE, GradualCheck
 from sortkey.storage.pages import Damage
+from sortkey.storage.write_lock import WriteLock
 
 Parameters = ParamSpec("Parameters")
 Opened = TypeVar("Opened")
@@ -57,7 +58,9 @@ FORMAT: Final = b"2"
 FORMAT_KEY: Final = b"\0\0\0\0format"
 FIRST_COMMIT: Final = 1
 MAP_BYTES: Final = 1 << 44
-SMALLEST_MAP_BYTES: Final = 1 << 30
+SMALLEST_MAP_BYTES: Final = 1 << 29
+HEAP_BYTES: Final = 512 << 20
+"""Of a limited address space, what the map leaves to the rest of the process, if it can."""
 MEMORY_MAP_BYTES: Final = 16 << 30
 """More than most stores in memory need, so that few are copied; 8,192 of them fit into 47 bits."""
 SMALLEST_MEMORY_MAP_BYTES: Final = 16 << 20
@@ -75,7 +78,11 @@ Those of a larger one are checked as they are read, and in the background (`grad
 CREATION_SECONDS: Final = 0.5
 """How long a file may be empty while another process creates it."""
 CREATION_STEPS: Final = 50
+FOLDER_MODE: Final = 0o700
+FILE_MODE: Final = 0o600
+"""The data is its owner's, whatever the umask is."""
 MEMORY_FOLDER: Final = Path("/dev/shm")
+_STATM: Final = Path("/proc/self/statm")
 LOCK_FILE: Final = "lock.mdb"
 _READER_BYTES: Final = 64
 _HEADER_BYTES: Final = 128
@@ -116,54 +123,58 @@ def _naming_folder(
 
 
 @_naming_folder
-def open_folder(path: Path) -> tuple[lmdb.Environment, GradualCheck | None]:
-    """Open a durable environment: a commit returns when it is on disk.
+def open_folder(path: Path) -> tuple[lmdb.Environment, WriteLock, GradualCheck | None]:
+    """Open a durable environment: a commit returns when it is on disk. Whoever writes must hold the lock.
 
     With a check, nothing may be read that it has not allowed (`GradualCheck.require`).
     """
-    path.mkdir(parents=True, exist_ok=True)
+    path.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
     _reject_empty(path)
     environment = _open(path, sync=True)
+    lock: WriteLock | None = None
     check: GradualCheck | None = None
     try:
-        check = gradual_check.check_writable(environment, path, CHECKED_BYTES, FORMAT_KEY)
+        lock = WriteLock(path)
+        check = gradual_check.check_writable(environment, lock, path, CHECKED_BYTES, FORMAT_KEY)
         if check is not None:
             check.require(FORMAT_KEY)
         # A killed process leaves its snapshots behind, and LMDB does not reuse the pages that they see.
         environment.reader_check()
-        if _check_format(environment, path):
+        if _check_format(environment, path, lock):
             _sync_directory_entries(path)
     except BaseException as error:
         if check is not None:
             check.close()
+        if lock is not None:
+            lock.close()
         environment.close()
         if isinstance(error, Damage):
             raise damaged_folder(path, str(error)) from error
         if isinstance(error, lmdb.Error):
             raise StorageError(f"cannot use the data folder {path}: {error}") from error
         raise
-    return environment, check
+    return environment, lock, check
 
 
 @_naming_folder
 def open_existing(path: Path, *, lock: bool = True, check_pages: bool = False) -> lmdb.Environment:
     """Open a folder read-only; raises StorageError if it is not a data folder.
 
-    Creates nothing, except a lock file that is missing. Without `lock` not even that, but then nothing protects the
-    snapshots from a process that writes. With `check_pages`, all pages are checked before LMDB reads any of a tree.
+    Creates nothing, except a lock file that is missing in a data folder of Sortkey. Without `lock` not even that, but
+    then nothing protects the snapshots from a process that writes. With `check_pages`, all pages are checked before
+    LMDB reads any of a tree, as are those of a file that was cut: reading a mapped page behind the end of a file kills
+    the process (SIGBUS).
     """
     if not (path / DATA_FILE).is_file():
         raise StorageError(f"{path} is not a data folder of Sortkey")
     _reject_empty(path)
+    if lock:
+        _require_own(path)
     environment = _open(path, sync=True, readonly=True, lock=lock)
     try:
-        if check_pages:
+        if check_pages or _is_short(environment, path):
             gradual_check.check_read_only(environment, path)
-        with environment.begin() as snapshot:
-            found = snapshot.get(FORMAT_KEY)
-        if found is None:
-            raise _foreign(path)
-        _require_format(found, path)
+        _require_stamp(environment, path)
     except Damage as damage:
         environment.close()
         raise damaged_folder(path, str(damage)) from damage
@@ -173,13 +184,38 @@ def open_existing(path: Path, *, lock: bool = True, check_pages: bool = False) -
     return environment
 
 
+def _require_own(path: Path) -> None:
+    """Raise StorageError for a database of another program, before LMDB makes or changes a lock file beside it."""
+    environment = _open(path, sync=True, readonly=True, lock=False)
+    try:
+        # Without a lock file, no process has the folder open. With one, a snapshot would need it.
+        if not (path / LOCK_FILE).exists() and not _is_short(environment, path):
+            _require_stamp(environment, path)
+    finally:
+        environment.close()
+
+
+def _require_stamp(environment: lmdb.Environment, path: Path) -> None:
+    with environment.begin() as snapshot:
+        found = snapshot.get(FORMAT_KEY)
+    if found is None:
+        raise _foreign(path)
+    _require_format(found, path)
+
+
+def _is_short(environment: lmdb.Environment, path: Path) -> bool:
+    """Whether the file ends before its last page: it was cut, or that page is free and was never written."""
+    pages = int(environment.info()["last_pgno"]) + 1
+    return (path / DATA_FILE).stat().st_size < pages * int(environment.stat()["psize"])
+
+
 def open_memory() -> lmdb.Environment:
     """Open an environment without syncing, on unlinked files, so that a crash cannot leave them behind."""
     limited = _address_space_limit() is not None
     size = SMALLEST_MEMORY_MAP_BYTES if limited else MEMORY_MAP_BYTES
     with _memory_folder() as folder:
         environment = _open(folder, sync=False, size=size, smallest=SMALLEST_MEMORY_MAP_BYTES)
-        _check_format(environment, folder)
+        _check_format(environment, folder, contextlib.nullcontext())
     return environment
 
 
@@ -210,6 +246,29 @@ def _address_space_limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
+def address_space_left() -> int | None:
+    """How many bytes the process may still map; None if there is no limit, or the system does not tell."""
+    limit = _address_space_limit()
+    if limit is None:
+        return None
+    try:
+        pages = int(_STATM.read_bytes().split()[0])
+    except OSError:
+        return None
+    return limit - pages * resource.getpagesize()
+
+
+def _size_that_leaves_room(path: Path, size: int, smallest: int) -> int:
+    """A size for the map, so that the process has memory for its requests, and the data may double."""
+    left = address_space_left()
+    if left is not None:
+        with contextlib.suppress(OSError):
+            smallest = max(smallest, 2 * (path / DATA_FILE).stat().st_size)
+        while size > left - HEAP_BYTES and size // 2 >= smallest:
+            size //= 2
+    return size
+
+
 def _no_address_space(path: Path, size: int) -> StorageError:
     limit = _address_space_limit()
     known = "" if limit is None else f" (ulimit -v {limit >> 10})"
@@ -230,11 +289,13 @@ def _open(
 ) -> lmdb.Environment:
     if lock:
         _reserve_lock_file(path, READERS)
+    size = _size_that_leaves_room(path, size, smallest)
     while True:
         try:
             # lib_version=1: LMDB 1.0 takes keys of 1,978 bytes, 0.9 only 511.
             return lmdb.open(
                 str(path),
+                mode=FILE_MODE,
                 map_size=size,
                 lib_version=1,
                 max_readers=READERS,
@@ -277,14 +338,14 @@ def _reject_empty(path: Path) -> None:
     raise damaged_folder(path, f"{file} is empty")
 
 
-def _check_format(environment: lmdb.Environment, path: Path) -> bool:
+def _check_format(environment: lmdb.Environment, path: Path, lock: AbstractContextManager[None]) -> bool:
     """Stamp a new environment, or check the stamp of an old one; returns whether it was new."""
     with environment.begin() as snapshot:
         found = snapshot.get(FORMAT_KEY)
     if found is not None:
         _require_format(found, path)
         return False
-    with environment.begin(write=True) as transaction:
+    with lock, environment.begin(write=True) as transaction:
         # Another process may have stamped it first. A new environment has no commits.
         if transaction.get(FORMAT_KEY) is None and transaction.id() != FIRST_COMMIT:
             raise _foreign(path)
@@ -344,7 +405,7 @@ def _check_space(file: Path) -> None:
 
 def _make_lock_file(file: Path, size: int) -> None:
     other = file.with_name(f"{LOCK_FILE}.{secrets.token_hex(4)}")
-    handle = os.open(other, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    handle = os.open(other, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE)
     try:
         try:
             _write_zeros(handle, size + _FIRST_BYTES)

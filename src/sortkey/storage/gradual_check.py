@@ -55,6 +55,7 @@ from sortkey.storage.leaf_search import (
 from sortkey.storage.page_tree import PageUse, TreeWalk, check_trees, take_free_pages
 from sortkey.storage.pages import Damage, Pages, meta_of, newest_meta
 from sortkey.storage.sealed import SEAL_BYTES, key_sum_at, sum_of_key
+from sortkey.storage.write_lock import WriteLock
 
 STEP_SECONDS: Final = 0.001
 """How long the background checks before it pauses. Other threads wait for it, because Python runs one at a time."""
@@ -272,7 +273,9 @@ DATA_FILE: Final = "data.mdb"
 READ_ONLY_TRIES: Final = 5
 
 
-def check_writable(environment: lmdb.Environment, path: Path, most_bytes: int, unsealed: bytes) -> GradualCheck | None:
+def check_writable(
+    environment: lmdb.Environment, lock: WriteLock, path: Path, most_bytes: int, unsealed: bytes
+) -> GradualCheck | None:
     """Check the pages of a folder's `data.mdb`, while other processes may write to it. Raises Damage if it is damaged.
 
     The check follows a snapshot, whose pages LMDB does not use again. Only the meta pages can change meanwhile, so
@@ -283,11 +286,12 @@ def check_writable(environment: lmdb.Environment, path: Path, most_bytes: int, u
     try:
         return _begin_check(environment, path, most_bytes, unsealed)
     except Damage:
-        transaction = environment.begin(write=True)
-        try:
-            return _begin_check(environment, path, most_bytes, unsealed)
-        finally:
-            transaction.abort()
+        with lock:
+            transaction = environment.begin(write=True)
+            try:
+                return _begin_check(environment, path, most_bytes, unsealed)
+            finally:
+                transaction.abort()
 
 
 def _begin_check(environment: lmdb.Environment, path: Path, most_bytes: int, unsealed: bytes) -> GradualCheck | None:

@@ -6,20 +6,14 @@ processes in LMDB's reader table where they are; the next process that opens the
 
 from __future__ import annotations
 
-import fcntl
 import os
-import struct
-import sys
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import lmdb
 
 from sortkey.storage.environment import FORMAT, StorageError, open_existing
-
-_IS_DARWIN: Final = sys.platform == "darwin"
-_FLOCK: Final = struct.Struct("qqihh" if _IS_DARWIN else "hhqqi")
-"""The system's `struct flock`."""
+from sortkey.storage.write_lock import process_that_locks
 
 
 class Unreadable(StorageError):
@@ -83,9 +77,4 @@ def _with_liveness(slots: list[tuple[int, int | None]], lock_file: Path) -> tupl
 
 def _is_alive(lock_file: int, process: int) -> bool:
     """Every reader locks the byte at its process id, so this holds across containers, where process ids differ."""
-    if _IS_DARWIN:
-        wanted = _FLOCK.pack(process, 1, 0, fcntl.F_WRLCK, os.SEEK_SET)
-    else:
-        wanted = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, process, 1, 0)
-    found = _FLOCK.unpack(fcntl.fcntl(lock_file, fcntl.F_GETLK, wanted))
-    return bool(found[3 if _IS_DARWIN else 0] != fcntl.F_UNLCK)
+    return process_that_locks(lock_file, process, 1) is not None

@@ -24,6 +24,7 @@ from sortkey.storage.environment import FORMAT_KEY, Transaction
 from sortkey.storage.gradual_check import GradualCheck
 from sortkey.storage.leaf_search import END, START, Bounds, SoundKeys
 from sortkey.storage.pages import Damage
+from sortkey.storage.write_lock import WriteLock
 from sortkey.storage.write_queue import BatchType, Done, Work, WriteQueue
 
 Result = TypeVar("Result")
@@ -37,7 +38,7 @@ def _unchanged(damage: Damage) -> Exception:
 class Store(Generic[BatchType]):
     """One data folder, or memory only if `path` is None.
 
-    Any number of processes may open one folder: LMDB lets one of them write at a time, and readers never wait.
+    Any number of processes may open one folder: one of them writes at a time (`write_lock`), and readers never wait.
     A process must open a folder only once (`Database` sees to that) and must not use it after a fork.
     """
 
@@ -52,14 +53,15 @@ class Store(Generic[BatchType]):
         self._damage_error = damage_error
         self.check: GradualCheck | None = None
         """The check of a large folder, which `start_check` runs in the background."""
+        self._lock: WriteLock | None = None
         if path is None:
             self._environment = environment.open_memory()
         else:
-            self._environment, self.check = environment.open_folder(path)
+            self._environment, self._lock, self.check = environment.open_folder(path)
         self._begin = self._environment.begin if self.check is None else self._begin_checked
         self._is_checked = self.check is None
         make_room = self._enlarge_memory if path is None else None
-        self.queue: WriteQueue[BatchType] = WriteQueue(self._begin_write, batch, make_room)
+        self.queue: WriteQueue[BatchType] = WriteQueue(self._begin_write, batch, make_room, self._lock)
 
     def read(self) -> Transaction:
         """Begin a snapshot; use it as a context manager. Readers never wait for writers."""
@@ -127,6 +129,8 @@ class Store(Generic[BatchType]):
         if self.check is not None:
             self.check.close()
         self._environment.close()
+        if self._lock is not None:
+            self._lock.close()
 
 
 def begin_snapshot(begin: Callable[[], Transaction], key: bytes = FORMAT_KEY) -> tuple[Transaction, bytes | None]:

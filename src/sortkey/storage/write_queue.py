@@ -10,6 +10,10 @@ the next one, so that an answer does not wait for everything that others have qu
 
 Callers that must not block (an event loop) `submit` instead, and the queue's own thread takes the lead for them.
 
+The leader takes the folder's write lock before it chooses the work, so work that arrives while it waits for another
+process shares the commit. A leader that must not wait (`lead`) leaves the work where it is when another process writes.
+Work that waits for another process may be withdrawn, and is not done then.
+
 Guarantees
 - Work is atomic: it raises before its first write, or not at all. If work breaks that rule, or the disk is full, the
   whole transaction is aborted and each work runs again in a transaction of its own, so that only the faulty one fails.
@@ -34,6 +38,7 @@ import lmdb
 from sortkey.clock import monotonic
 from sortkey.limits import MIB
 from sortkey.storage.environment import StorageError, Transaction
+from sortkey.storage.write_lock import WriteLock
 
 Result = TypeVar("Result")
 
@@ -141,12 +146,17 @@ class WriteQueue(Generic[BatchType]):
         begin: Callable[[], Transaction],
         batch: Callable[[Transaction], BatchType],
         make_room: Callable[[], None] | None = None,
+        lock: WriteLock | None = None,
     ) -> None:
-        """`begin` begins a write transaction. `make_room` enlarges a map that is full; later transactions use it."""
+        """`begin` begins a write transaction. `make_room` enlarges a map that is full; later transactions use it.
+
+        `lock` excludes other processes; memory has none.
+        """
         self.begin = begin
         """Begins a write transaction."""
         self._batch = batch
         self._make_room = make_room
+        self._lock = lock
         self._waiting: deque[Ticket[BatchType]] = deque()
         self._lead = threading.Lock()
         self._gate = threading.Lock()
@@ -158,6 +168,8 @@ class WriteQueue(Generic[BatchType]):
         """The number of tickets that have left the queue."""
         self.commit_seconds = 0.0
         """How long recent commits waited for other processes and for the disk."""
+        self.blocked_since: float | None = None
+        """Since when (`monotonic`) the leader waits for another process, if it does."""
 
     def __len__(self) -> int:
         """The number of tickets in the queue, including those being committed."""
@@ -206,26 +218,45 @@ class WriteQueue(Generic[BatchType]):
     def lead(self) -> bool:
         """Commit the waiting work on this thread, or the first part of it if there is much.
 
-        False if another thread leads, which may miss the latest work.
+        False if another thread leads, which may miss the latest work, or if another process writes.
         """
         if not self._lead.acquire(blocking=False):
             return False
         try:
-            self._commit_waiting()
+            return self._commit_waiting(may_wait=False)
         finally:
             self._lead.release()
-        return True
+
+    def withdraw(self, chosen: Callable[[Ticket[BatchType]], bool]) -> list[Ticket[BatchType]]:
+        """Take the chosen work out of the queue while the leader waits for another process; it will not be done."""
+        with self._gate:
+            if self.blocked_since is None:
+                return []
+            withdrawn = [ticket for ticket in self._waiting if not ticket.fate and chosen(ticket)]
+            for ticket in withdrawn:
+                ticket.withdrawn = True
+            left = [ticket for ticket in self._waiting if not ticket.withdrawn]
+            self.answered += len(self._waiting) - len(left)
+            self._waiting.clear()
+            self._waiting.extend(left)
+        return withdrawn
+
+    def blocking_process(self) -> int | None:
+        """The other process that writes now; 0 if that is in another container."""
+        return None if self._lock is None else self._lock.holder()
 
     def close(self) -> None:
         """Commit the waiting work, then reject more."""
         with self._gate:
             self._closed = True
-        with self._lead:
-            while self._waiting:
+        while self._waiting:
+            with self._lead:
                 self._commit_waiting()
         if self._thread is not None:
             self._wake.set()
-            self._thread.join()
+            # One that waits for another process, and has nothing to write any more, may wait for ever.
+            if self.blocked_since is None:
+                self._thread.join()
 
     def _start(self) -> None:
         with self._gate:
@@ -241,12 +272,34 @@ class WriteQueue(Generic[BatchType]):
                 with self._lead:
                     self._commit_waiting()
 
-    def _commit_waiting(self) -> None:
-        with self._gate:
-            first = self._waiting if len(self._waiting) <= BATCH_TICKETS else islice(self._waiting, BATCH_TICKETS)
-            tickets = [ticket for ticket in first if not (ticket.fate or ticket.withdrawn)]
-        if tickets:
-            self._settle(tickets)
+    def _commit_waiting(self, may_wait: bool = True) -> bool:
+        """False if another process writes, and this thread may not wait for it."""
+        lock = self._lock
+        try:
+            # Inside, because an interrupt may come as soon as it has the lock.
+            if lock is not None and not lock.try_acquire():
+                if not may_wait:
+                    return False
+                self._wait_for(lock)
+            with self._gate:
+                # From here on, nothing can be withdrawn.
+                self.blocked_since = None
+                first = self._waiting if len(self._waiting) <= BATCH_TICKETS else islice(self._waiting, BATCH_TICKETS)
+                tickets = [ticket for ticket in first if not (ticket.fate or ticket.withdrawn)]
+            if tickets:
+                self._settle(tickets)
+        finally:
+            if lock is not None:
+                lock.release()
+        self._answer_settled()
+        return True
+
+    def _wait_for(self, lock: WriteLock) -> None:
+        self.blocked_since = began = monotonic()
+        lock.acquire()
+        self.commit_seconds += (monotonic() - began) / AVERAGED_COMMITS
+
+    def _answer_settled(self) -> None:
         waiting = self._waiting
         while waiting and ((ticket := waiting[0]).fate or ticket.withdrawn):
             try:
@@ -312,7 +365,8 @@ class WriteQueue(Generic[BatchType]):
 
 def _reason(error: BaseException | None) -> BaseException | None:
     """The error to raise for the caller."""
-    if isinstance(error, lmdb.Error) and error.code in NO_ROOM:
+    # Errors of the binding itself have no code.
+    if isinstance(error, lmdb.Error) and getattr(error, "code", None) in NO_ROOM:
         full = StorageFull(f"no space left for the data folder: {error.__cause__ or error}")
         full.__cause__ = error
         return full

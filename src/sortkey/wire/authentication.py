@@ -24,6 +24,8 @@ as well, and so does a condition check inside a transaction. Operations that nam
 from __future__ import annotations
 
 import re
+import shlex
+import stat
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -119,8 +121,20 @@ class BadKeysFile(Exception):
     """The file cannot be used; the message says why, in one line."""
 
 
+def exposure(path: Path) -> str | None:
+    """What is wrong with the mode of a file of keys or tokens; None if nothing is. Raises OSError."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if not mode & stat.S_IRWXO:
+        return None
+    # A group may have been given access on purpose.
+    return f"{path} is open to all users of this machine (mode {mode:o}); run: chmod 600 {shlex.quote(str(path))}"
+
+
 def load_keys(path: Path) -> dict[str, Key]:
     try:
+        exposed = exposure(path)
+        if exposed is not None:
+            raise BadKeysFile(exposed)
         keys = msgspec.json.decode(path.read_bytes(), type=dict[str, Key])
     except OSError as error:
         raise BadKeysFile(f"cannot read the keys in {path}: {error.strerror}") from error

@@ -13,6 +13,10 @@ writes a commit without the wait, 8 with it, and a quarter more requests a secon
 A batch of 10 MB holds the writer for tens of milliseconds. So only one large write is in the queue at a time, and a
 small one waits for one of them at most. Nothing that follows a large write on its connection begins before its answer,
 so none of its client's writes overtakes it.
+
+Other processes may write to the folder, and be stopped while they do. The loop never waits for them: when one writes,
+the queue's thread waits in its place. A write that has waited longer than `write_wait` is withdrawn and answered by
+503, which SDKs retry. Nothing of it is written, then or later.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from sortkey.http.request_parser import Request
 from sortkey.http.sending import Outbox
 from sortkey.limits import KIB, MIB
 from sortkey.storage import QueueClosed, Ticket
-from sortkey.wire.protocol import Route
+from sortkey.wire.protocol import CoralError, Route
 
 QUICK_SECONDS: Final = 0.002
 """A commit that takes no longer may block the loop."""
@@ -40,8 +44,13 @@ QUICK_BYTES: Final = 256 * KIB
 """If the queued requests are larger together, their work is left to the write queue's thread."""
 LARGE_BYTES: Final = MIB
 """Of the request of a write that waits for other large ones."""
+WRITE_WAIT_SECONDS: Final = 5.0
+"""How long a write waits for another process. SDKs give up after 30 seconds or more, unless they are told otherwise."""
+BLOCKED_SECONDS: Final = 1.0
+"""Whoever waits longer for another process is blocked by it; others only take turns with it."""
 PATIENCE: Final = 0.5
 """How long a commit waits in all for more writes, while there are fewer than lately; in durations of a commit."""
+BLOCKED: Final = "Nothing was written: another process has been writing to the data folder for too long; retry."
 
 _logger = logging.getLogger(__name__)
 
@@ -108,10 +117,15 @@ class PendingWrite(Ticket[WriteBatch]):
 class CommitScheduler:
     """Takes writes from the endpoint and finishes them when they are durable."""
 
-    def __init__(self, database: Database, outbox: Outbox, commits_on_loop: bool) -> None:
+    def __init__(
+        self, database: Database, outbox: Outbox, commits_on_loop: bool, write_wait: float = WRITE_WAIT_SECONDS
+    ) -> None:
         self._queue = database.store.queue
         self._outbox = outbox
         self._commits_on_loop = commits_on_loop
+        self._write_wait = write_wait
+        self._reported: float | None = None
+        """Since when the writes waited that the log told of last."""
         self._loop = asyncio.get_running_loop()
         self._commit_planned = False
         self._finish_planned = False
@@ -151,6 +165,31 @@ class CommitScheduler:
             self._commit_planned = True
             # After everything else that has arrived, so that it shares the commit.
             self._loop.call_soon(self._commit)
+
+    def blockage(self) -> str | None:
+        """What the writes of this process wait for, in words; None if they do not."""
+        since = self._queue.blocked_since
+        if since is None or (seconds := monotonic() - since) < BLOCKED_SECONDS:
+            return None
+        process = self._queue.blocking_process()
+        holder = f"process {process}" if process else "another process"
+        return f"writes have waited {seconds:.0f} s for {holder}, which holds the data folder's write lock"
+
+    def give_up_blocked(self) -> None:
+        """Answer the writes that have waited too long for another process. Called each second."""
+        since = self._queue.blocked_since
+        if since is None:
+            return
+        until = monotonic() - self._write_wait
+        withdrawn = self._queue.withdraw(lambda ticket: isinstance(ticket, PendingWrite) and ticket.started <= until)
+        if withdrawn and self._reported != since:
+            self._reported = since
+            _logger.warning("%s; they are answered by 503", self.blockage() or "writes waited for another process")
+        for write in withdrawn:
+            assert isinstance(write, PendingWrite)
+            write.fail(CoralError(503, "ServiceUnavailableException", BLOCKED))
+            self._durable.append(write)
+        self._finish_durable()
 
     def post(self, write: PendingWrite) -> None:
         """A write's commit has ended. May be called on any thread."""

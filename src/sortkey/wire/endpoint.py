@@ -6,15 +6,19 @@ join a group commit and are answered, on the loop's thread, once they are durabl
 which thread commits.
 
 Every request gets an answer. Whatever fails while one is made, be it a bug, is that request's InternalServerError and
-affects no other request.
+affects no other request. A lack of memory is a 503, which SDKs retry. Where the address space is limited, requests are
+rejected before it ends: an allocation that fails inside of a library may end the process.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
+
+import lmdb
 
 from sortkey.clock import monotonic
 from sortkey.engine import requests
@@ -31,6 +35,7 @@ from sortkey.http.metrics import OK, RequestMetrics, Samples, render
 from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
 from sortkey.http.response import RETRY_AFTER
 from sortkey.limits import MIB
+from sortkey.storage import address_space_left
 from sortkey.wire import protocol
 from sortkey.wire.authentication import Authentication, Caller
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
@@ -52,6 +57,16 @@ ROOM_FOR_SMALL: Final = 4
 """One part of this many is left for requests that are not large, so that a few large ones lock nobody out."""
 ROOM_FOR_ITEMS: Final = 2
 """And one of this many for requests that a single item can have, so that batches do not lock them out."""
+SPARE_BYTES: Final = 96 * MIB
+"""Of a limited address space: for the answers of requests that are under way, and for threads."""
+DECODED: Final = 25
+"""How much more memory than its body a request of tiny values takes."""
+COMPRESSED: Final = 10
+"""How much longer a body may be than its compressed form; others are rejected later."""
+
+NO_MEMORY: Final = (MemoryError, lmdb.MemoryError)
+LACKS_MEMORY: Final = "The server lacks memory for this request, of which nothing was done; retry in a moment."
+UNAVAILABLE: Final = "ServiceUnavailableException"
 
 HEALTHY: Final = b"healthy: dynamodb.local\n"
 UNKNOWN: Final = "Unknown"
@@ -84,6 +99,9 @@ class Endpoint:
         has_faults = database.faults is not None
         self._routes = {target: Route(operation, metrics, has_faults) for target, operation in protocol.TARGETS.items()}
         self._unknown = metrics.requests(UNKNOWN)
+        if address_space_left() is not None:
+            # An attribute: where there is no limit, nothing is asked for each request.
+            self.begin = self._begin_if_memory  # type: ignore[method-assign]
 
     def body_limit(self, headers: dict[bytes, bytes]) -> int:
         """Only batches need more than the largest item. Others are rejected before they are received."""
@@ -123,9 +141,35 @@ class Endpoint:
             return None if answer is None else self._success(route, request, answer, started)
         except (DynamoDBError, CoralError) as error:
             return self._error(request, route.metrics, error, started)
+        except NO_MEMORY:
+            return self._error(request, route.metrics, no_memory(route), started)
         except Exception:
             _logger.exception("%s failed", route.operation)
             return self._error(request, route.metrics, internal_error(), started)
+
+    def _begin_if_memory(self, request: Request, defer: Defer) -> bytes | None:
+        """As `begin`, for a process whose address space is limited."""
+        size = len(request.body)
+        if b"content-encoding" in request.headers:
+            size *= COMPRESSED
+        route = self._routes.get(request.headers.get(b"x-amz-target", b""))
+        if route is not None and self._lacks_memory(size):
+            return self._error(request, route.metrics, CoralError(503, UNAVAILABLE, LACKS_MEMORY), monotonic())
+        return Endpoint.begin(self, request, defer)
+
+    def _lacks_memory(self, size: int) -> bool:
+        """Whether there is too little for a request of this size beside those that are under way."""
+        needed = SPARE_BYTES + (size + self._large.bytes) * DECODED
+        if self._left() >= needed:
+            return False
+        if self._scheduler.queued or len(self._slices) or self._large.bytes:
+            return True
+        # Nothing is under way. What is free inside of the process does not show; it is enough for a small request.
+        gc.collect()
+        return size > LARGE_BYTES and self._left() < needed
+
+    def _left(self) -> int:
+        return address_space_left() or 0
 
     def reject(self, invalid: RequestError) -> bytes:
         """The answer to bytes that are not acceptable HTTP."""
@@ -213,6 +257,8 @@ class Endpoint:
             encoded = self._success(route, request, begun, started)
         except (DynamoDBError, CoralError) as rejected:
             encoded = self._error(request, route.metrics, rejected, started)
+        except NO_MEMORY:
+            encoded = self._error(request, route.metrics, no_memory(route), started)
         except Exception:
             _logger.exception("%s failed", route.operation)
             encoded = self._error(request, route.metrics, internal_error(), started)
@@ -226,7 +272,7 @@ class Endpoint:
             raise ThrottlingException("Too many writes are waiting for the disk; retry with a longer pause.")
         used = scheduler.queued_bytes + self._slices.bytes + self._large.bytes
         if used and used + size > UNDER_WAY_BYTES // ROOM_FOR_ITEMS and used + size > _room_for(size):
-            raise CoralError(503, "ServiceUnavailableException", "Too many bytes are under way; retry in a moment.")
+            raise CoralError(503, UNAVAILABLE, "Too many bytes are under way; retry in a moment.")
 
     def _finish(self, write: PendingWrite) -> None:
         """Answer a write whose commit has ended, successfully or not."""
@@ -254,9 +300,12 @@ class Endpoint:
 
     def _failure(self, write: PendingWrite, error: BaseException) -> bytes:
         """The answer to a write whose work was not committed."""
-        if not isinstance(error, DynamoDBError):
-            _logger.error("%s failed", write.route.operation, exc_info=error)
-            error = internal_error()
+        if not isinstance(error, DynamoDBError | CoralError):
+            if isinstance(error, NO_MEMORY):
+                error = no_memory(write.route)
+            else:
+                _logger.error("%s failed", write.route.operation, exc_info=error)
+                error = internal_error()
         _free_frames(write.error)
         return self._error(write.request, write.route.metrics, error, write.started)
 
@@ -296,6 +345,8 @@ class Endpoint:
             encoded = self._success(route, read.request, _encoded(read.answer, read.hides_capacity), read.started)
         except DynamoDBError as error:
             encoded = self._error(read.request, route.metrics, error, read.started)
+        except NO_MEMORY:
+            encoded = self._error(read.request, route.metrics, no_memory(route), read.started)
         except Exception:
             _logger.exception("%s failed", route.operation)
             encoded = self._error(read.request, route.metrics, internal_error(), read.started)
@@ -334,7 +385,9 @@ class Endpoint:
         path = request.target.partition(b"?")[0]
         if request.method in (b"GET", b"HEAD") and path in (b"/", b"/health"):
             # For any host: it shows nothing, and probes often send none.
-            return self._responses.answer(request, 200, HEALTHY, TEXT)
+            blockage = self._scheduler.blockage()
+            text = HEALTHY if blockage is None else HEALTHY + blockage.encode() + b"\n"
+            return self._responses.answer(request, 200, text, TEXT)
         try:
             self._authentication.check_host(request)
         except CoralError as rejected:
@@ -386,6 +439,12 @@ def _free_frames(error: BaseException | None) -> None:
     while error is not None:
         error.__traceback__ = None
         error = error.__context__
+
+
+def no_memory(route: Route) -> CoralError:
+    """The error of a request for which an allocation failed."""
+    _logger.error("%s failed for lack of memory", route.operation)
+    return CoralError(503, UNAVAILABLE, LACKS_MEMORY)
 
 
 def internal_error() -> InternalServerError:

@@ -22,7 +22,7 @@ from sortkey.http.metrics import Samples, merged
 from sortkey.http.server import HttpServer
 from sortkey.wire import authentication
 from sortkey.wire.authentication import Authentication, KeyAuthentication, NoAuthentication
-from sortkey.wire.commit_scheduler import CommitScheduler
+from sortkey.wire.commit_scheduler import WRITE_WAIT_SECONDS, CommitScheduler
 from sortkey.wire.costly_requests import LargeRequests, SliceScheduler
 from sortkey.wire.endpoint import Endpoint
 from sortkey.wire.metrics import HOT_PARTITIONS, EndpointMetrics, NoOtherWorkers, OtherWorkers, partition_samples
@@ -43,8 +43,12 @@ class Server(HttpServer):
         authentication: Authentication,
         other_workers: OtherWorkers,
         commits_on_loop: bool = False,
+        write_wait: float = WRITE_WAIT_SECONDS,
     ) -> None:
-        """`commits_on_loop` is for a server that has the loop and the data folder to itself."""
+        """`commits_on_loop` is for a server that has the loop to itself, and mostly the data folder, too.
+
+        `write_wait` is how long a write waits for other processes before it is answered by 503.
+        """
         super().__init__(EndpointMetrics())
         self._database = database
         self._other_workers = other_workers
@@ -55,7 +59,7 @@ class Server(HttpServer):
         self._names_keys = isinstance(authentication, NoAuthentication)
         self._hottest: Samples = {}
         """What the other workers see of the hottest partitions, renewed now and then."""
-        self._scheduler = CommitScheduler(database, self.outbox, commits_on_loop)
+        self._scheduler = CommitScheduler(database, self.outbox, commits_on_loop, write_wait)
         self._large = LargeRequests(asyncio.get_running_loop().call_soon_threadsafe)
         self._endpoint = Endpoint(
             database,
@@ -79,6 +83,7 @@ class Server(HttpServer):
 
     def each_second(self) -> None:
         self._responses.tick(self._database.clock.now())
+        self._scheduler.give_up_blocked()
         self._hot_partitions.each_second(monotonic())
         if self.tick % HOTTEST_SECONDS == 0:
             self._hottest = self._hottest_samples()
@@ -109,6 +114,8 @@ class Options(msgspec.Struct, frozen=True):
     allowed_hosts: tuple[str, ...] = ()
     """Further names by which a server without keys may be addressed."""
     faults: Faults | None = None
+    write_wait: float = WRITE_WAIT_SECONDS
+    """How long a write waits for other processes."""
 
 
 def authentication_for(options: Options) -> Authentication:
@@ -133,7 +140,7 @@ def serve(
 
     async def serve_until_stopped() -> None:
         single = isinstance(other_workers, NoOtherWorkers)
-        server = Server(database, authentication, other_workers, commits_on_loop=single)
+        server = Server(database, authentication, other_workers, single, options.write_wait)
         process.on_stop_signal(server.stop)
         await server.serve(listening, lambda: ready(server))
 

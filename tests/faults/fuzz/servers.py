@@ -119,6 +119,7 @@ class Servers:
         folder = Path(self._folder.name)
         keys = folder / "keys.json"
         keys.write_text(json.dumps(KEYS))
+        keys.chmod(0o600)
         free = ("--port", "0")
         self._up = Server(
             folder, "up", *free, "--db-port", "0", "--store", "memory:", "--no-demo", "--access-log", "off"

@@ -22,6 +22,7 @@ from sortkey.engine.janitor import backfill, janitor, removal
 from sortkey.engine.tables.core import Settings
 from sortkey.storage import environment, write_queue
 from sortkey.storage.gradual_check import GradualCheck
+from sortkey.storage.write_lock import WriteLock
 from tests.faults.simulation.clients import TABLE, Clients, plain, table
 from tests.faults.simulation.damage import OUTCOMES, outcome_of_flip
 from tests.faults.simulation.disk import Disk, Environment
@@ -153,9 +154,9 @@ def _simulated(scheduler: Scheduler, disk: Disk) -> Iterator[None]:
     """Let the storage and the janitor run on simulated threads and disk."""
     opened = environment.open_folder
 
-    def open_folder(path: Path) -> tuple[Environment, GradualCheck | None]:
-        environment, check = opened(path)
-        return disk.open(environment), check
+    def open_folder(path: Path) -> tuple[Environment, WriteLock, GradualCheck | None]:
+        environment, lock, check = opened(path)
+        return disk.open(environment), lock, check
 
     with ExitStack() as patches:
         for module in (write_queue, janitor):

@@ -21,6 +21,7 @@ import duckdb
 
 import sortkey as sk
 from sortkey_services.goals.batch.batch_run import micros_of
+from sortkey_services.goals.batch.duckdb_engine import literal_path
 from sortkey_services.goals.batch.job import BatchInputs
 from sortkey_services.goals.model import DEMO_COMPETES_AS, PENDING, Pending
 from sortkey_services.goals.rules import Rule, Rules
@@ -84,7 +85,7 @@ def _deposits(pending: list[Pending], saved: Saved) -> list[Deposit]:
 
 
 def _saved(gold: Path, as_of: datetime) -> Saved:
-    files = str(gold / "contributions" / "*.parquet")
+    files = literal_path(str(gold / "contributions")) + "/*.parquet"
     sums = """
         SELECT person_id, goal_id, sum(amount_cents)::BIGINT FROM read_parquet($1)
         WHERE status = 'CONFIRMED' AND epoch_us(effective_at) <= $2 GROUP BY ALL

@@ -15,6 +15,7 @@ from sortkey_services.goals.batch.engine import Row
 MEMORY: Final = "1GB"
 ROWS: Final = 4_096
 """Rows that are taken at a time."""
+_PATTERN: Final = frozenset("*?[")
 
 
 def start(_: str | None = None) -> DuckDBEngine:
@@ -26,14 +27,14 @@ class DuckDBEngine:
         self._folder = TemporaryDirectory(prefix="sortkey-batch-")
         self._connection = duckdb.connect()
         self._run(f"SET memory_limit = '{memory}'")
-        self._run(f"SET temp_directory = '{self._folder.name}'")
+        self._run(f"SET temp_directory = {_quoted(self._folder.name)}")
         self._run("SET TimeZone = 'UTC'")
         # Spark has them built in.
         self._run("CREATE MACRO unix_micros(instant) AS epoch_us(instant)")
         self._run("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")
 
     def read(self, view: str, files: Sequence[Path], instants: Sequence[str]) -> None:
-        names = ", ".join(_quoted(str(path)) for path in files)
+        names = ", ".join(_quoted(literal_path(str(path))) for path in files)
         # What has no zone is in that of the session.
         casts = ", ".join(f"CAST({name} AS TIMESTAMPTZ) AS {name}" for name in instants)
         columns = f"* REPLACE ({casts})" if casts else "*"
@@ -71,6 +72,15 @@ class DuckDBEngine:
             self._connection.execute(sql)
         except duckdb.Error as error:
             raise _rejected(error) from None
+
+
+def literal_path(path: str) -> str:
+    """A path as the pattern that matches this path alone: DuckDB takes every name of a file as a pattern."""
+    if not _PATTERN.intersection(path):
+        return path
+    if "\\" in path:
+        raise BatchRejected(f"{path}: DuckDB cannot read a path with a backslash and one of * ? [")
+    return "".join(f"[{letter}]" if letter in _PATTERN else letter for letter in path)
 
 
 def _quoted(text: str) -> str:

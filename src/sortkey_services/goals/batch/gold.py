@@ -10,7 +10,7 @@ rows are checked by SQL before anything is written. Each check names what is wro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from operator import itemgetter
 from pathlib import Path
@@ -109,14 +109,26 @@ def _types(path: Path, columns: Mapping[str, ColumnType]) -> str:
         schema = pq.read_schema(path)
     except (pa.ArrowException, OSError) as error:
         raise BatchRejected(f"{path}: cannot be read as Parquet: {' '.join(str(error).split())}") from None
+    _check_names(path, schema.names)
     for name, wanted in columns.items():
-        found = schema.get_all_field_indices(name)
-        if not found:
+        if name not in schema.names:
             raise BatchRejected(f"{path}: there is no column {name}; it must have {', '.join(columns)}")
-        given = schema.field(found[0]).type
+        given = schema.field(name).type
         if not wanted.accepts(given):
             raise BatchRejected(f"{path}: the column {name} must be {wanted.name}, not {given}")
     return ", ".join(str(schema.field(name).type) for name in columns)
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    """To the engines, names that differ only in case are one: they would read a column that was not checked."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.get(name.lower())
+        if other == name:
+            raise BatchRejected(f"{path}: the column {name} is there twice; remove one")
+        if other is not None:
+            raise BatchRejected(f"{path}: the columns {other} and {name} differ only in case; remove one")
+        seen[name.lower()] = name
 
 
 class Check(NamedTuple):

@@ -29,6 +29,7 @@ from sortkey_services.goals.batch.engine import Row
 HERE: Final = "local[*,4]"
 """All processors of this machine; a task that fails is tried up to four times."""
 ROWS: Final = 4_096
+_PATTERN: Final = frozenset("*?[]{},\\")
 _CALL: Final = "An error occurred while calling "
 PARTITIONS: Final = 32
 """Of the rows that are written: each is a task of its own, and a step of the progress bar."""
@@ -126,7 +127,7 @@ class SparkEngine:
 
     def read(self, view: str, files: Sequence[Path], instants: Sequence[str]) -> None:
         with _errors():
-            found = self._session.read.parquet(*(path.as_uri() for path in files))
+            found = self._session.read.parquet(*map(_literal, files))
             kinds = dict(found.dtypes)
             for name in instants:
                 # Nanoseconds are read as numbers. What has no zone is in that of the session.
@@ -175,6 +176,12 @@ class SparkEngine:
 
     def _grouped(self, sql: str, by: Sequence[str]) -> DataFrame:
         return self._session.sql(sql).repartition(self.partitions, by[0]).sortWithinPartitions(*by)
+
+
+def _literal(path: Path) -> str:
+    """A path as the pattern that matches this path alone: Spark takes every name of a file as a pattern, and decodes no
+    percent signs."""
+    return "file://" + "".join(f"\\{letter}" if letter in _PATTERN else letter for letter in str(path))
 
 
 @contextmanager

@@ -22,6 +22,7 @@ import msgspec
 
 COLUMNS: Final = ("store", "product", "channel", "kind", "action", "amount", "currency", "effectiveAt")
 REQUIRED: Final = ("store", "product")
+_LOWER: Final = {name.lower(): name for name in COLUMNS}
 _LINES_BETWEEN_REPORTS: Final = 4096
 _ROWS_AT_A_TIME: Final = 8192
 _MOST_DIGITS: Final = 20
@@ -152,11 +153,24 @@ class JsonLinesFile:
                 try:
                     line = decode(text)
                 except msgspec.ValidationError as error:
-                    yield RowMistake(number, str(error))
+                    yield RowMistake(number, _clash(text) or str(error))
                 except (msgspec.DecodeError, UnicodeDecodeError) as error:
                     yield RowMistake(number, f"is not JSON: {error}")
                 else:
                     yield number, _raw(line)
+
+
+def _clash(text: bytes) -> str | None:
+    """What is wrong with an object if two of its members differ only in case."""
+    try:
+        names = msgspec.json.decode(text, type=dict[str, msgspec.Raw]).keys()
+    except msgspec.DecodeError:
+        return None
+    for name in sorted(names - set(COLUMNS)):
+        meant = _LOWER.get(name.lower())
+        if meant in names:
+            return f"the members {meant!r} and {name!r} differ only in case; remove one"
+    return None
 
 
 def _raw(line: Line) -> RawRow:
@@ -240,6 +254,10 @@ def check_columns(found: Iterable[str], file: str) -> None:
     names = list(found)
     allowed = ", ".join(COLUMNS)
     unknown = [name for name in names if name not in COLUMNS]
+    for name in unknown:
+        meant = _LOWER.get(name.lower())
+        if meant in names:
+            raise UnusableFile(f"{file}: the columns {meant!r} and {name!r} differ only in case; remove one")
     if unknown:
         raise UnusableFile(f"{file}: there is no column {unknown[0]!r}; the columns are {allowed}")
     missing = [name for name in REQUIRED if name not in names]

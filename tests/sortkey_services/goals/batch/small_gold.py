@@ -90,3 +90,19 @@ class SmallGold:
             file = self.folder / name / "part-0.parquet"
             pq.write_table(pa.table(arrays), file, use_deprecated_int96_timestamps=self.as_spark_writes)
         return BatchInputs(self.folder, self.rules, AS_OF)
+
+
+FOLDERS = ("gold[12]", "gold*", "gold?", "{gold1,gold2}", "gold [!a] 100%20", "[", "**")
+"""Names that an engine could take for patterns."""
+
+
+def pattern_folder(parent: Path, name: str) -> BatchInputs:
+    """The small gold in a folder of this name, beside other golds that the name matches as a pattern."""
+    for other in ("gold1", "gold2"):
+        there = SmallGold(parent)
+        there.folder = parent / other
+        there.tables["customers"]["person_id"][0] = "of another gold"
+        there.write()
+    gold = SmallGold(parent)
+    gold.folder = parent / name
+    return gold.write()

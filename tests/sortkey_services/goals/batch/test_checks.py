@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sortkey as sk
@@ -17,7 +18,7 @@ from sortkey_services.goals.model import views
 from sortkey_services.goals.rules import Rule, Rules
 from sortkey_services.goals.rules_database import write_rules
 from tests.maven import free_port
-from tests.sortkey_services.goals.batch.small_gold import SmallGold, may
+from tests.sortkey_services.goals.batch.small_gold import AS_OF, SmallGold, may
 
 
 def rejection(inputs: BatchInputs) -> str:
@@ -104,6 +105,24 @@ def test_a_missing_column(gold: SmallGold) -> None:
     del gold.tables["goals"]["month"]
     line = rejection(gold.write())
     assert line.endswith("there is no column month; it must have person_id, goal_id, month, target_cents")
+
+
+# To the engines, both are one column: whichever comes first was read, unchecked.
+@pytest.mark.parametrize("first", [True, False])
+def test_columns_that_differ_only_in_case(gold: SmallGold, first: bool) -> None:
+    more = {"AMOUNT_CENTS": [20_000_000] * 4}
+    gold.tables["contributions"] = more | gold.contributions if first else gold.contributions | more
+    names = "AMOUNT_CENTS and amount_cents" if first else "amount_cents and AMOUNT_CENTS"
+    assert rejection(gold.write()).endswith(f"part-0.parquet: the columns {names} differ only in case; remove one")
+
+
+def test_a_column_that_is_there_twice(gold: SmallGold) -> None:
+    gold.write()
+    file = gold.folder / "goals" / "part-0.parquet"
+    table = pq.read_table(file)
+    pq.write_table(table.append_column("month", table.column("month")), file)
+    inputs = BatchInputs(gold.folder, gold.rules, AS_OF)
+    assert rejection(inputs).endswith("part-0.parquet: the column month is there twice; remove one")
 
 
 def test_a_missing_folder(gold: SmallGold) -> None:

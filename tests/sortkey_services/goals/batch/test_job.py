@@ -20,7 +20,7 @@ from sortkey_services.goals.batch.person_goals import person_views
 from sortkey_services.goals.model import GoalView, PersonView, views
 from sortkey_services.goals.rules import Rule, Rules
 from sortkey_services.goals.rules_database import write_rules
-from tests.sortkey_services.goals.batch.small_gold import AS_OF, SmallGold, may
+from tests.sortkey_services.goals.batch.small_gold import AS_OF, FOLDERS, SmallGold, may, pattern_folder
 
 NOW = datetime(2026, 5, 16, 3, tzinfo=UTC)
 
@@ -266,3 +266,16 @@ def test_ids_with_unusual_letters_are_served(gold: SmallGold) -> None:
     for table in gold.tables.values():
         table["person_id"] = ["Zoë-漢" if each == "ana" else each for each in table["person_id"]]
     assert saved(gold.write(), "Zoë-漢")["SAVINGS_ACCOUNT"] == 32_000
+
+
+# DuckDB takes every path as a pattern: the folder gold[12] was read as gold1 and gold2.
+@pytest.mark.parametrize("name", [*FOLDERS, "back\\slash"])
+def test_folders_whose_names_are_patterns(tmp_path: Path, name: str) -> None:
+    found = asyncio.run(persons_of(pattern_folder(tmp_path, name), "ana", "of another gold"))
+    assert found["ana"].name == "Ana Silva"
+    assert found["of another gold"] is None
+
+
+def test_a_folder_that_duckdb_cannot_name(tmp_path: Path) -> None:
+    with pytest.raises(BatchRejected, match="DuckDB cannot read a path with a backslash"):
+        asyncio.run(persons_of(pattern_folder(tmp_path, "gold[12]\\")))

@@ -18,7 +18,7 @@ from sortkey_services.goals.batch.person_goals import PartitionWrite
 from sortkey_services.goals.batch.spark_engine import SparkEngine, reason
 from sortkey_services.goals.model import PENDING, Pending, PersonView, Reconciliation, views
 from sortkey_services.goals.rules_database import write_rules
-from tests.sortkey_services.goals.batch.small_gold import AS_OF, SmallGold, may
+from tests.sortkey_services.goals.batch.small_gold import AS_OF, SmallGold, may, pattern_folder
 
 pytestmark = pytest.mark.slow
 
@@ -114,3 +114,9 @@ def test_the_reason_of_an_error() -> None:
         "java.io.IOException: No space left"
     )
     assert reason("") == "no reason is given"
+
+
+@pytest.mark.parametrize("name", ["gold[12]", "{a,b} [!c]*? 100%20\\"])
+def test_folders_whose_names_are_patterns(spark: SparkEngine, tmp_path: Path, name: str) -> None:
+    inputs = pattern_folder(tmp_path, name)
+    assert [person.person for person in asyncio.run(table(inputs, spark))] == ["ana", "bea", "carl"]

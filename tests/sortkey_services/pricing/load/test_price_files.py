@@ -83,6 +83,9 @@ def test_bytes_that_are_not_utf_8_stay_recognisable(tmp_path: Path) -> None:
         ("", "is empty; its first line names the columns: store, product, channel"),
         ("store,produkt\n", "there is no column 'produkt'; the columns are store, product"),
         ("store,amount\n", "the column 'product' is missing"),
+        ("store,product,AMOUNT,amount\n", "the columns 'amount' and 'AMOUNT' differ only in case"),
+        ("store,product,effectiveAt,effectiveat\n", "the columns 'effectiveAt' and 'effectiveat' differ only in case"),
+        ("store,product,AMOUNT\n", "there is no column 'AMOUNT'"),
         ("store,product,store\n", "the column 'store' is there twice"),
         ('"store\n', "the first line is not CSV"),
     ],
@@ -101,6 +104,13 @@ def test_json_lines(tmp_path: Path) -> None:
         (1, ("7", "P1", "WEB", "SWAP", "SET", "1.10", None, None)),
         (3, ("8", "P1", None, None, None, "2.50", "EUR", "2026-08-24T10:00:00Z")),
     ]
+
+
+def test_members_that_differ_only_in_case(tmp_path: Path) -> None:
+    text = '{"AMOUNT": 2, "store": "7", "product": "P1", "amount": 1}\n{"AMOUNT": 2, "store": "7", "product": "P1"}\n'
+    both, unknown = read(lines(tmp_path, text))
+    assert both == RowMistake(1, "the members 'amount' and 'AMOUNT' differ only in case; remove one")
+    assert "unknown field `AMOUNT`" in unknown.message
 
 
 def test_json_lines_with_a_byte_order_mark(tmp_path: Path) -> None:
@@ -180,6 +190,7 @@ def test_a_timestamp_beyond_all_datetimes(tmp_path: Path) -> None:
     [
         ({"store": ["7"]}, "the column 'product' is missing"),
         ({"store": ["7"], "product": ["P"], "price": [1]}, "there is no column 'price'"),
+        ({"Store": ["7"], "store": ["8"], "product": ["P"]}, "the columns 'store' and 'Store' differ only in case"),
         ({"store": [7], "product": ["P"]}, "the column 'store' is int64; it must be text"),
         ({"store": ["7"], "product": ["P"], "amount": [True]}, "the column 'amount' is bool; it must be decimal, int"),
         ({"store": ["7"], "product": ["P"], "effectiveAt": [1]}, "'effectiveAt' is int64; it must be timestamp or"),
