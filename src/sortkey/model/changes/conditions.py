@@ -12,7 +12,7 @@ import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from types import UnionType
-from typing import Any, ClassVar, Final, NoReturn, Union, get_args, get_origin
+from typing import Any, ClassVar, Final, NoReturn, TypeGuard, Union, get_args, get_origin
 
 from msgspec import NODEFAULT
 
@@ -72,7 +72,13 @@ class Joined(Condition):
         if any(map(requires_nothing, parts)):
             raise ValueError("& and | join conditions, and one of them requires nothing")
         self.every = every
-        self.parts = parts
+        # A chain, such as `a | b | c`, is one level: its length is not limited by Python's stack.
+        self.parts: tuple[Where, ...] = tuple(
+            each for part in parts for each in (part.parts if self._is_like(part) else (part,))
+        )
+
+    def _is_like(self, part: Where) -> TypeGuard[Joined]:
+        return isinstance(part, Joined) and part.every == self.every
 
     def __repr__(self) -> str:
         return f"({(' & ' if self.every else ' | ').join(map(_shown, self.parts))})"
