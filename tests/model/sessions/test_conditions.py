@@ -197,7 +197,9 @@ def test_texts_of_conditions() -> None:
     where = ((sk.F(Order.visits) > 1) & ~sk.F(Order.visits).is_in(5)) | (
         sk.F(Order.city).begins_with("B") | sk.F(Order.city).not_exists()
     )
-    assert repr(where) == "(((visits > 1) & ~(visits IN (5))) | (begins_with(city, 'B')) | (attribute_not_exists(city)))"
+    assert (
+        repr(where) == "(((visits > 1) & ~(visits IN (5))) | (begins_with(city, 'B')) | (attribute_not_exists(city)))"
+    )
 
 
 # The store has a limit for the expressions of a request; its error comes as it is.
