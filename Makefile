@@ -12,7 +12,7 @@ OTHER  := $(addprefix --ignore=tests/,browser faults oracle)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick fuzz simulate flips crash soak takeover lint format docs bench lock oracle kafka postgres ministack browser clean
+.PHONY: help run test quick fuzz simulate flips crash soak takeover beside lint format docs bench lock oracle kafka postgres ministack browser clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -40,14 +40,19 @@ simulate: $(READY) ## Simulate the store under faults, with N seeds (2000) from 
 flips: $(READY) ## Flip N bits of a folder (1000), one at a time, the same ones for each SEED (1)
 	$(BIN)/python -m tests.faults.flips --count $(or $(N),1000) --seed $(or $(SEED),1)
 
-crash: $(READY) ## Kill writing processes N times (1000); nothing that was acknowledged may be lost, no survivor may hang
+crash: $(READY) ## Kill writing processes N times (1000), then make 2000 histories; nothing may be lost, stale, or hang
 	$(BIN)/python -m tests.faults.crash --count $(or $(N),1000) --seed $(or $(SEED),1)
+	$(BIN)/python -m tests.faults.linearizability --count 2000 --seed $(or $(SEED),1)
 
 soak: $(READY) ## Load real servers for SECONDS (600), with faults; memory, files and latency must not drift
 	$(BIN)/python -m tests.faults.soak --seconds $(or $(SECONDS),600)
 
 takeover: $(READY) ## Take over a table of ROWS rows (200000) that another program writes; count, repair, lose nothing
 	$(BIN)/python -m tests.takeover --rows $(or $(ROWS),200000) --seed $(or $(SEED),1)
+
+beside: $(READY) ## Write tables by turns with PynamoDB and with ElectroDB, N operations (10000); nothing else may change
+	$(BIN)/python -m tests.takeover.beside --library pynamodb --count $(or $(N),10000) --seed $(or $(SEED),1)
+	$(BIN)/python -m tests.takeover.beside --library electrodb --count $(or $(N),10000) --seed $(or $(SEED),1)
 
 lint: $(READY) ## Check style, format and types
 	$(BIN)/ruff check .

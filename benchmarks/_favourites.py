@@ -14,6 +14,7 @@ import sortkey as sk
 
 FAVOURITES: Final = sk.Table("bench-favourites", stream="NEW_AND_OLD_IMAGES")
 COUNTS: Final = sk.Table("bench-favourite-counts")
+LISTS: Final = sk.Table("bench-favourite-lists")
 SHARD: Final = "shardId-00000001787578200000-00000001"
 RESTAURANTS: Final = 2000
 
@@ -36,6 +37,25 @@ class FavouriteCount(sk.Item, table=COUNTS):
 COUNTED: Final = sk.patterns.aggregate(
     Favourite,
     into=FavouriteCount,
+    by=("restaurant",),
+    window=sk.patterns.window("since", "ALL_TIME", "YEAR", "MONTH", "DAY"),
+    values={"count": sk.patterns.count()},
+)
+
+
+class ListedCount(sk.Item, table=LISTS):
+    """As the service has it: its list is in the order in which it is shown."""
+
+    restaurant: str
+    window: str
+    count: int = 0
+    key = sk.Key("RESTAURANT#{restaurant}", "{window}")
+    top = sk.Index("top", "TOP#{window}", "{count:desc}#{restaurant}", names=("toppk", "topsk"), projection=("count",))
+
+
+LISTED: Final = sk.patterns.aggregate(
+    Favourite,
+    into=ListedCount,
     by=("restaurant",),
     window=sk.patterns.window("since", "ALL_TIME", "YEAR", "MONTH", "DAY"),
     values={"count": sk.patterns.count()},
@@ -83,12 +103,15 @@ class LostAnswers:
         self._share = share
         self.requests = 0
         self.units = 0.0
+        self.read_units = 0.0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
 
     async def _call(self, operation: str, members: dict[str, Any]) -> Any:
         answer = await self._client._call(operation, members)
+        if operation == "BatchGetItem":
+            self.read_units += sum(each["CapacityUnits"] for each in answer["ConsumedCapacity"])
         if operation in ("UpdateItem", "TransactWriteItems"):
             self.requests += 1
             consumed = answer["ConsumedCapacity"]

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import sortkey as sk
 from benchmarks._add_in_transactions import AddInTransactions
-from benchmarks._favourites import COUNTED, SHARD
+from benchmarks._favourites import LISTED, SHARD
 from benchmarks.aggregates import measure
-from sortkey.model.costs.explain import write_dollars_per_million
+from sortkey.model.costs.explain import read_dollars_per_million, write_dollars_per_million
 from sortkey_services.favourites.model import Favourite, FavouriteCount
 from sortkey_services.favourites.service import FavouritesService
 
@@ -40,15 +40,20 @@ class CountInOnePartition(sk.Item, table=sk.Table("bench-counts-in-one-partition
 
 
 class MarkCost(NamedTuple):
-    """Write units of a mark, its counts included."""
+    """Units of a mark, its counts included."""
 
     ours: float
+    """Write units."""
+    reads: float
+    """Read units: a count is read before this process writes it for the first time."""
     by_add: float
+    """Write units."""
 
     def dollars(self, marks_a_day: int) -> tuple[float, float]:
         """For a month of 30 days."""
         millions = 30 * marks_a_day / 1e6
-        return millions * write_dollars_per_million(self.ours), millions * write_dollars_per_million(self.by_add)
+        ours = write_dollars_per_million(self.ours) + read_dollars_per_million(self.reads)
+        return millions * ours, millions * write_dollars_per_million(self.by_add)
 
 
 def units_of_a_mark() -> float:
@@ -67,8 +72,8 @@ def units_of_a_mark() -> float:
 def cost_of_a_mark(batch: int, changes: int = CHANGES) -> MarkCost:
     """With counts in four windows, which get changes in batches of this size."""
     mark = units_of_a_mark()
-    ours, added = (measure(counting, 0, 0, batch, changes) for counting in (COUNTED.aggregator, AddInTransactions))
-    return MarkCost(mark + ours.units / changes, mark + added.units / changes)
+    ours, added = (measure(counting, 0, 0, batch, changes) for counting in (LISTED.aggregator, AddInTransactions))
+    return MarkCost(mark + ours.units / changes, ours.read_units / changes, mark + added.units / changes)
 
 
 def units_of_a_count(into: type[sk.Item]) -> float:

@@ -21,9 +21,9 @@ from confluent_kafka import Producer
 
 import sortkey as sk
 from benchmarks._folder_check import wait_until_checked, wait_until_idle
-from sortkey_services.goals.batch.demo_gold import GOALS, demo_rules, write_gold
+from sortkey_services.goals.batch.demo_gold import demo_rules, write_gold
 from sortkey_services.goals.event import DepositEvent
-from sortkey_services.goals.model import PENDING, TABLES
+from sortkey_services.goals.model import GOALS, PENDING, TABLES
 from sortkey_services.goals.rules_database import write_rules
 from sortkey_services.goals.service import GoalsService
 from tests.kafka.broker import Broker

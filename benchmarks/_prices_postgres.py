@@ -82,6 +82,19 @@ ON CONFLICT (store_id, product_code, channel, effective_date) DO UPDATE SET pric
     "DELETE FROM price_changes USING due WHERE price_changes.id = due.id",
 )
 
+RELOAD: Final = (
+    """
+UPDATE prices SET price = file.price, effective_date = %s FROM file
+WHERE prices.store_id = file.store_id AND prices.product_code = file.product_code AND prices.channel = 'ALL'
+AND prices.price <> file.price""",
+    """
+INSERT INTO prices (store_id, product_code, channel, price, effective_date)
+SELECT store_id, product_code, 'ALL', price, %s FROM file WHERE NOT EXISTS (
+    SELECT FROM prices WHERE prices.store_id = file.store_id AND prices.product_code = file.product_code
+    AND prices.channel = 'ALL')""",
+)
+"""Only what differs is written, as ours does. It keeps no history."""
+
 Row = tuple[str, str, Decimal, datetime]
 
 
@@ -134,6 +147,23 @@ class PostgresPrices:
             loaded = cursor.rowcount
         self._execute("VACUUM ANALYZE prices")
         return loaded
+
+    def reload_file(self, path: Path, effective: datetime) -> int:
+        """Load such a file again, in one transaction; returns the number of prices that were changed or added."""
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            cursor.execute(
+                "CREATE TEMPORARY TABLE file (store_id VARCHAR(10), product_code VARCHAR(50), price DECIMAL(10,2))"
+                " ON COMMIT DROP"
+            )
+            with path.open("rb") as file, cursor.copy("COPY file FROM STDIN (FORMAT csv, HEADER)") as copy:
+                while piece := file.read(1 << 16):
+                    copy.write(piece)
+            cursor.execute("ANALYZE file")
+            written = 0
+            for statement in RELOAD:
+                cursor.execute(statement, (effective,))
+                written += cursor.rowcount
+        return written
 
     def add_better_index(self) -> None:
         self._execute(BETTER_INDEX)

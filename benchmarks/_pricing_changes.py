@@ -1,4 +1,4 @@
-"""Reads of PostgreSQL and of pricing while prices change: during a bulk change, and at a midnight.
+"""Prices that change: a list over HTTP, reads of PostgreSQL and of pricing during a bulk change, and a midnight.
 
 The midnight of pricing is that of `tests.faults.midnight`, with readers in processes of their own. In PostgreSQL the
 cron job begins at midnight exactly, so what it takes is what it takes at best: one that looks every minute begins half
@@ -9,23 +9,33 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from http.client import HTTPConnection
+from pathlib import Path
 from random import Random
 from threading import Event, Thread
 from time import perf_counter
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
 
 import sortkey as sk
+from benchmarks._folder_check import wait_until_idle
 from benchmarks._prices_postgres import PostgresPrices, PriceRow
 from benchmarks._pricing_calls import PAGE, Timed, timed
+from benchmarks._pricing_http import served
 from benchmarks._pricing_market import Questions, Sizes, product_of, store_of
+from benchmarks.stalls import Probe
+from sortkey_services.pricing.model import CHANGES, StoreUpdate
 from sortkey_services.pricing.prices import ChangeInput
 from sortkey_services.pricing.reads import page_request
 from sortkey_services.pricing.service import PricingService
 
 LEAST_READS: Final = 300
 BULKS: Final = 2
+PERMANENT_SECONDS: Final = 300.0
 
 
 class DuringChange(NamedTuple):
@@ -42,6 +52,57 @@ class CronMidnight(NamedTuple):
     reads: int
     stale: int
     """Reads that showed the old price after midnight."""
+
+
+class ListOverHttp(NamedTuple):
+    """A list of changes of a few stores, as one request."""
+
+    changes: int
+    accepted: float
+    """Seconds until the answer."""
+    permanent: float
+    """Seconds from then on, until the transition has made all of them permanent. It begins three seconds after them."""
+    stall: float
+    """The longest that another request waited meanwhile, in milliseconds."""
+
+
+def list_over_http(folder: Path, sizes: Sizes) -> ListOverHttp:
+    """On a server of its own that follows its changes. The stores have been changed before: the first change of a
+    loaded price lists the loaded one, too."""
+    with served(folder, follows=True) as server, sk.connect(folder, tables=[CHANGES]) as session:
+        wait_until_idle(server.pid)
+        _change_over_http(server.url, session, sizes, "5.25")
+        probe = Probe(urlsplit(server.url).port or 80)
+        accepted, permanent = _change_over_http(server.url, session, sizes, "6.25")
+        return ListOverHttp(sizes.bulk, accepted, permanent, probe.end().worst)
+
+
+def _change_over_http(url: str, session: sk.Session, sizes: Sizes, amount: str) -> tuple[float, float]:
+    changes = [
+        {"store": store_of(each // sizes.products), "product": product_of(each % sizes.products), "amount": amount}
+        for each in range(sizes.bulk)
+    ]
+    stores = sorted({change["store"] for change in changes})
+    before = _permanent(session, stores)
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=PERMANENT_SECONDS)
+    body = msgspec.json.encode(changes)
+    began = perf_counter()
+    connection.request("POST", "/pricing/changes", body, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    content = answer.read()
+    accepted = perf_counter() - began
+    connection.close()
+    if answer.status != 202:
+        raise RuntimeError(f"the list was not accepted: {answer.status} {content[:300]!r}")
+    while _permanent(session, stores) < before + len(changes):
+        if perf_counter() - began > PERMANENT_SECONDS:
+            raise RuntimeError("the changes did not become permanent")
+        time.sleep(0.1)  # nothing tells another process
+    return accepted, perf_counter() - began - accepted
+
+
+def _permanent(session: sk.Session, stores: Sequence[str]) -> int:
+    return sum(update.changes for store in stores for update in session.iterate(StoreUpdate.key(store=store)))
 
 
 def bulk_rows(sizes: Sizes, seed: int) -> list[PriceRow]:

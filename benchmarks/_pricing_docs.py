@@ -70,6 +70,8 @@ def _loading(found: dict[str, Any]) -> Iterator[str]:
     yield f"| {ours['rows']:,} prices | Sortkey | PostgreSQL |"
     yield "|---|---|---|"
     yield f"| loaded from CSV | {rate(ours['rate'])} | {rate(theirs['rate'])}, by COPY |"
+    for name, again in found["reload"].items():
+        yield f"| {name} again | {rate(again['ours']['rate'])} | {rate(again['theirs']['rate'])}, without a history |"
     yield f"| on disk, with indexes | {ours['bytes'] / 2**30:.1f} GiB | {theirs['bytes'] / 2**30:.1f} GiB |"
 
 
@@ -131,6 +133,10 @@ def _changes(found: dict[str, Any]) -> Iterator[str]:
     yield "| changes | Sortkey | PostgreSQL |"
     yield "|---|---|---|"
     yield f"| lists of {sizes['bulk']:,}, changes a second | {rate(ours['rate'])} | {rate(theirs['rate'])} |"
+    listed = found["list"]
+    yield f"| such a list over HTTP, until it is accepted | {seconds(listed['accepted'])} | |"
+    yield f"| from then until it is permanent, with three seconds of waiting | {seconds(listed['permanent'])} | |"
+    yield f"| the longest that another request waited | {milliseconds(listed['stall'])} | |"
     for what in ("alone", "during"):
         shown = [f"{milliseconds(each[what]['p50'])}, {milliseconds(each[what]['p99'])}" for each in (ours, theirs)]
         title = "a page by store alone, p50, p99" if what == "alone" else "a page by store meanwhile"

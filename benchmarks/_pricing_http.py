@@ -73,12 +73,11 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def served(store: Path) -> Iterator[Served]:
-    """`sortkey serve pricing`, without what follows changes, which would disturb the reads."""
+def served(store: Path, *, follows: bool = False) -> Iterator[Served]:
+    """`sortkey serve pricing`; mostly without what follows changes, which would disturb the reads."""
     command = [sys.executable, "-m", "sortkey", "serve", "pricing", "--store", str(store), "--port", "0"]
-    process = subprocess.Popen(
-        [*command, "--access-log", "off", "--no-follow"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
+    command += ["--access-log", "off", *(() if follows else ("--no-follow",))]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     try:
         line = process.stdout.readline()

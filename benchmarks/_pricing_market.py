@@ -26,7 +26,9 @@ UPCOMING_CHANNEL: Final = "WEB"
 """Of those changes: they are not in the pages that are measured, whose rows have nothing to come."""
 UPCOMING: Final = 70
 """Changes of each of them: more than a page."""
-_LOADED: Final = re.compile(r"loaded ([\d,]+) prices in ([\d.]+) s")
+CHANGED: Final = 100
+"""One of so many prices is another one in a file that has changed."""
+_LOADED: Final = re.compile(r"loaded ([\d,]+) prices? in .*?(?:; [\d,]+ of ([\d,]+) rows were unchanged)?$")
 
 
 class Sizes(NamedTuple):
@@ -71,13 +73,16 @@ def amount_of(store: int, product: int) -> str:
     return f"{cents // 100}.{cents % 100:02}"
 
 
-def write_file(path: Path, stores: int, products: int) -> None:
+def write_file(path: Path, stores: int, products: int, *, changed: bool = False) -> None:
+    """With `changed`, one of a hundred prices is another one."""
     with path.open("w", encoding="utf-8") as file:
         file.write("store,product,amount\n")
         for store in range(stores):
             name = store_of(store)
             file.writelines(
-                f"{name},{product_of(product)},{amount_of(store, product)}\n" for product in range(products)
+                f"{name},{product_of(product)},"
+                f"{'66.66' if changed and (store + product) % CHANGED == 0 else amount_of(store, product)}\n"
+                for product in range(products)
             )
 
 
@@ -94,16 +99,16 @@ class Loaded(NamedTuple):
 
 
 def load_by_command(file: Path, store: Path) -> Loaded:
-    """`sortkey load pricing FILE`, as a user runs it."""
+    """`sortkey load pricing FILE`, as a user runs it. The rows are those of the file."""
     sk.connect(store).close()
     began = perf_counter()
     command = [sys.executable, "-m", "sortkey", "load", "pricing", str(file), "--store", str(store)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     seconds = perf_counter() - began
-    found = _LOADED.search(done.stdout)
+    found = _LOADED.search(done.stdout.strip())
     if done.returncode != 0 or found is None:
         raise RuntimeError(f"sortkey load failed: {done.stderr.strip()[-500:]}")
-    return Loaded(int(found[1].replace(",", "")), seconds, bytes_on_disk(store))
+    return Loaded(int((found[2] or found[1]).replace(",", "")), seconds, bytes_on_disk(store))
 
 
 def bytes_on_disk(folder: Path) -> int:

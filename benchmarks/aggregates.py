@@ -21,6 +21,7 @@ from benchmarks._favourites import (
     COUNTED,
     COUNTS,
     FAVOURITES,
+    LISTS,
     Favourite,
     LostAnswers,
     deliveries,
@@ -50,6 +51,7 @@ class Measured(NamedTuple):
     records_per_second: float
     requests: int
     units: float
+    read_units: float
     wrong: float
     """The share of the counts that are wrong, in percent."""
     off: float
@@ -91,7 +93,7 @@ async def _measured(
     counting: Callable[[sk.AsyncSession], Counting], twice: float, lost: float, batch: int, count: int
 ) -> Measured:
     made, left = history(count, Random(SEED))
-    async with sk.async_connect("memory:", tables=[FAVOURITES, COUNTS]) as db:
+    async with sk.async_connect("memory:", tables=[FAVOURITES, COUNTS, LISTS]) as db:
         await db.create_tables()
         session: Any = db
         client = session.client = LostAnswers(session.client, Random(SEED), lost)
@@ -109,6 +111,7 @@ async def _measured(
         count / seconds,
         client.requests,
         client.units,
+        client.read_units,
         100 * wrong / len(groups),
         100 * sum(errors) / expected.total(),
     )

@@ -2,12 +2,15 @@
 
 The lag is from an acknowledged mark until the feed's consumer has counted it, at 1,000 marks a second for a minute, all
 in one process. The aggregator alone counts a backlog, in processes of its own. Costs are capacity units that the store
-has reported; those of counting are beside ADD in transactions, on the tables of the benchmark `aggregates`.
+has reported; those of counting are beside ADD in transactions, on the tables of the benchmark `aggregates`. Top lists
+of up to 1,000,000 restaurants with one mark each are beside PostgreSQL; `SORTKEY_FAVOURITES_RESTAURANTS=100000` makes
+them smaller.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
@@ -30,10 +33,11 @@ from benchmarks._favourites_costs import (
     units_of_a_mark,
 )
 from benchmarks._favourites_follower import counted_per_second
+from benchmarks._favourites_top import tied_top_lists
 from benchmarks._peers import working_folder
 from benchmarks._results import Result
 from sortkey_services.favourites.model import Favourite, FavouriteCount
-from sortkey_services.favourites.service import FavouritesService, Settings
+from sortkey_services.favourites.service import FavouritesService, Settings, top_page
 
 RATE: Final = 1000
 SECONDS: Final = 60.0
@@ -45,6 +49,8 @@ BACKLOG: Final = 20_000
 TOP_RESTAURANTS: Final = 100_000
 TOP: Final = 1000
 TOP_CALLS: Final = 100
+TIED_SIZES: Final = (1000, 30_000, 1_000_000)
+MOST_RESTAURANTS: Final = "SORTKEY_FAVOURITES_RESTAURANTS"
 _ADD: Final = "ADD in transactions"
 _POPULARITY: Final = tuple(accumulate(1 / (rank + 4) for rank in range(RESTAURANTS)))
 
@@ -75,7 +81,13 @@ def run() -> Iterator[Result]:
     yield Result(f"top {TOP:,} of {TOP_RESTAURANTS:,}, p50", top.p50, "ms")
     yield Result(f"top {TOP:,} of {TOP_RESTAURANTS:,}, p99", top.p99, "ms")
     yield Result(f"top {TOP:,} of {TOP_RESTAURANTS:,}, read units", top.units, "units")
+    yield from tied_top_lists(tied_sizes(), TOP_CALLS)
     yield from costs()
+
+
+def tied_sizes() -> tuple[int, ...]:
+    most = int(os.environ.get(MOST_RESTAURANTS, TIED_SIZES[-1]))
+    return tuple(dict.fromkeys(min(size, most) for size in TIED_SIZES))
 
 
 def costs() -> Iterator[Result]:
@@ -86,6 +98,7 @@ def costs() -> Iterator[Result]:
     for marks_a_day, batch in ((7000, 1), (7_000_000, BUSY_BATCH)):
         cost = cost_of_a_mark(batch)
         yield Result(f"a mark with its counts, batches of {batch}", cost.ours, "units", peers={_ADD: cost.by_add})
+        yield Result(f"a mark with its counts, batches of {batch}, read", cost.reads, "read units")
         ours, added = cost.dollars(marks_a_day)
         yield Result(f"{marks_a_day:,} marks a day, a month", ours, "$", peers={_ADD: added})
 
@@ -189,12 +202,12 @@ async def top_list(restaurants: int, limit: int, calls: int) -> Top:
             FavouriteCount(restaurant=f"r{number:06}", window="ALL_TIME", count=int(draw.paretovariate(0.8)))
             for number in range(restaurants)
         ]
-        await session.batch(put=counts)
+        await session.load(counts)
         before = session.meter.reading("FavouriteCount.top").units
         times = []
         for _ in range(calls):
             began = perf_counter()
-            found = await service.top("ALL_TIME", limit)
+            found = await service.top("ALL_TIME", top_page(limit))
             times.append(1000 * (perf_counter() - began))
             assert len(found) == min(limit, restaurants)
         units = (session.meter.reading("FavouriteCount.top").units - before) / calls

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -30,7 +31,15 @@ from benchmarks._pricing_calls import (
     call_costs,
     calls_of,
 )
-from benchmarks._pricing_changes import CronMidnight, DuringChange, cron_midnight, during_ours, during_theirs
+from benchmarks._pricing_changes import (
+    CronMidnight,
+    DuringChange,
+    ListOverHttp,
+    cron_midnight,
+    during_ours,
+    during_theirs,
+    list_over_http,
+)
 from benchmarks._pricing_http import GRAPHQL, Rate, over_http, over_pgbench, served
 from benchmarks._pricing_market import LONG_AGO, Loaded, Sizes, load_by_command, schedule, upcoming, write_file
 from benchmarks._results import Result, Section
@@ -40,6 +49,8 @@ from tests.faults.midnight import campaign
 POSTGRES: Final = "PostgreSQL"
 BETTER: Final = "with a better index"
 MEBIBYTE: Final = 1 << 20
+UNCHANGED: Final = "the same file"
+CHANGED_FILE: Final = "the file with 1 % changes"
 
 
 def run() -> Iterator[Result | Section]:
@@ -58,12 +69,19 @@ def measure(sizes: Sizes) -> Iterator[Result | Section]:
             yield Result(f"{name}, p50, PostgreSQL {BETTER}", ours, "ms", peers={POSTGRES: timed.p50})
         yield from of_http(sizes, found.http)
         yield from of_bulk(sizes, found.bulk, found.their_bulk)
+        listed = list_over_http(market.many, sizes)
+        yield from of_list(listed)
         midnight, cron = market.midnight(), cron_midnight(market.many_url, sizes)
         yield from of_midnight(sizes, midnight, cron)
         yield Section(
             {
                 "sizes": sizes._asdict(),
                 "load": {"ours": _loaded(market.loaded), "theirs": _loaded(market.copied)},
+                "reload": {
+                    name: {"ours": _loaded(ours), "theirs": _loaded(theirs)}
+                    for name, (ours, theirs) in market.reloaded.items()
+                },
+                "list": _plain(listed),
                 "calls": _plain(found.calls),
                 "better": _plain(found.better),
                 "http": _plain(found.http),
@@ -104,6 +122,8 @@ class Market:
         self.few, self.many = folder / "few", folder / "many"
         self.few_url, self.many_url = few_url, many_url
         self.loaded = self.copied = Loaded(0, 0.0, 0)
+        self.reloaded: dict[str, tuple[Loaded, Loaded]] = {}
+        """Of the same file, and of one that has changed: ours and theirs."""
 
     def load(self) -> Iterator[Result]:
         sizes = self._sizes
@@ -115,10 +135,16 @@ class Market:
             write_file(file, stores, sizes.products)
             self.loaded = load_by_command(file, folder)
             self.copied = self._copy(file, url)
+            if folder == self.many:
+                self.reloaded[UNCHANGED] = self._reload(file)
+                write_file(file, stores, sizes.products, changed=True)
+                self.reloaded[CHANGED_FILE] = self._reload(file)
             file.unlink()
             asyncio.run(schedule(folder, upcoming(sizes)))
         rows = f"{sizes.prices:,} prices"
         yield Result(f"load of {rows}", self.loaded.rate, "/s", peers={POSTGRES: self.copied.rate})
+        for name, (ours, theirs) in self.reloaded.items():
+            yield Result(f"load of {name} again", ours.rate, "/s", peers={POSTGRES: theirs.rate})
         size, other = self.loaded.bytes / MEBIBYTE, self.copied.bytes / MEBIBYTE
         yield Result(f"size of {rows}, with the index", size, "MiB", peers={POSTGRES: other})
 
@@ -132,6 +158,15 @@ class Market:
         loaded = Loaded(rows, seconds, prices.bytes_used())
         prices.close()
         return loaded
+
+    def _reload(self, file: Path) -> tuple[Loaded, Loaded]:
+        ours = load_by_command(file, self.many)
+        prices = PostgresPrices(self.many_url)
+        began = perf_counter()
+        prices.reload_file(file, datetime.now(UTC))
+        theirs = Loaded(ours.rows, perf_counter() - began, prices.bytes_used())
+        prices.close()
+        return ours, theirs
 
     async def measured(self) -> Found:
         """Everything but the midnight. The folders are opened once, because a large one is checked after its opening:
@@ -216,6 +251,13 @@ def of_bulk(sizes: Sizes, ours: DuringChange, theirs: DuringChange) -> Iterator[
                 "ms",
                 peers={POSTGRES: getattr(other, quantile)},
             )
+
+
+def of_list(found: ListOverHttp) -> Iterator[Result]:
+    what = f"a list of {found.changes:,} over HTTP"
+    yield Result(f"{what}, until it is accepted", found.accepted, "s")
+    yield Result(f"{what}, from then until it is permanent", found.permanent, "s")
+    yield Result(f"{what}, the longest stall meanwhile", found.stall, "ms")
 
 
 def of_midnight(sizes: Sizes, ours: campaign.Result, theirs: CronMidnight) -> Iterator[Result]:

@@ -10,11 +10,22 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.kafka.fixtures import broker, start_worker
+from tests.object_storage import bucket, s3_server
 from tests.postgres.fixtures import postgres, postgres_url
 from tests.stores import dynamodb_local, our_endpoint, store
 
 # A fixture of the whole run that several modules import starts its server once for each of them, so only this one does.
-__all__ = ["broker", "dynamodb_local", "our_endpoint", "postgres", "postgres_url", "start_worker", "store"]
+__all__ = [
+    "broker",
+    "bucket",
+    "dynamodb_local",
+    "our_endpoint",
+    "postgres",
+    "postgres_url",
+    "s3_server",
+    "start_worker",
+    "store",
+]
 
 TESTS = Path(__file__).parent
 MARKED_FOLDERS = ("oracle", "faults", "browser")

@@ -86,3 +86,20 @@ def test_a_sleeper_may_be_cancelled() -> None:
             await sleeping
 
     asyncio.run(run())
+
+
+# Whoever sets a clock lets no time pass.
+def test_a_jump_changes_the_time_and_wakes_nobody() -> None:
+    async def run() -> None:
+        clock = ManualClock(1000.0)
+        sleeping = asyncio.create_task(clock.sleep(5.0))
+        await asyncio.sleep(0)
+        clock.jump(3600)
+        await asyncio.sleep(0)
+        assert (clock.now(), clock.monotonic(), sleeping.done()) == (4600.0, 1000.0, False)
+        clock.jump(-7200)
+        clock.advance(5.0)
+        await sleeping
+        assert (clock.now(), clock.monotonic()) == (-2595.0, 1005.0)
+
+    asyncio.run(run())

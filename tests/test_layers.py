@@ -24,7 +24,7 @@ SK_MODULES = {name for name in sortkey.__all__ if isinstance(getattr(sortkey, na
 
 # From the top down; layers on one line are independent of each other.
 LAYERS = (
-    ("__main__",),
+    ("__main__", "lambda_functions"),
     ("cli",),
     ("diagnosis",),
     ("server",),
@@ -32,7 +32,7 @@ LAYERS = (
     ("graphql",),
     ("services",),
     ("feeds",),
-    ("patterns",),
+    ("patterns", "compat"),
     ("model",),
     ("client",),
     ("wire",),

@@ -27,7 +27,7 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 SNIPPET = re.compile(r"^```python\n(.*?)^```\n(?:[^`]*?^```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 CURL = re.compile(r"^```sh\n(curl .*?)\n```\n+```json\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COMMAND_ROW = re.compile(r"^\| `sortkey (\w+) ?(.*?)` \|", re.MULTILINE)
+COMMAND_ROW = re.compile(r"^\| `sortkey ([\w-]+) ?(.*?)` \|", re.MULTILINE)
 OPTION = re.compile(r"--[a-z-]+")
 
 

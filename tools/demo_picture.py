@@ -23,7 +23,7 @@ ASKED: Final = (
         '{"district": "BER-01", "partnerIds": ["10740321", "10740322", "10740324"], "at": "2026-08-24T12:30:00+02:00"}',
     ),
     ("social/leaderboards/chess/top?limit=3", None),
-    ("restaurants/top?window=ALL_TIME&limit=3", None),
+    ("favourites/ada/r0007", None),
 )
 """Paths, and the bodies that are posted to them."""
 

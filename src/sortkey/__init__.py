@@ -2,10 +2,10 @@
 
     import sortkey as sk
 
-The public names are in `sortkey/public.py`, and in the modules `sk.patterns`, `sk.feeds`, `sk.services`, `sk.graphql`
-and `sk.testing`. All are imported when the first of them is used: a client and `sortkey db` need no model. The client
-is imported at once: `client` is both a function here and a package, and a later import of the package would replace
-the function.
+The public names are in `sortkey/public.py`, and in the modules `sk.patterns`, `sk.feeds`, `sk.services`, `sk.graphql`,
+`sk.compat` and `sk.testing`. All are imported when the first of them is used: a client and `sortkey db` need no model.
+The client is imported at once: `client` is both a function here and a package, and a later import of the package would
+replace the function.
 """
 
 import sys
@@ -16,6 +16,7 @@ from sortkey.client import async_client as async_client
 from sortkey.client import client as client
 
 if TYPE_CHECKING:
+    from sortkey import compat as compat
     from sortkey import feeds as feeds
     from sortkey import graphql as graphql
     from sortkey import patterns as patterns
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     __all__: list[str]
 else:
-    _MODULES = ("feeds", "graphql", "patterns", "services", "testing")
+    _MODULES = ("compat", "feeds", "graphql", "patterns", "services", "testing")
 
     # Type checkers must not see this function: they would accept every name.
     def __getattr__(name: str) -> object:

@@ -8,15 +8,34 @@ hours, measure and wait by a `WaitingClock`, so that a test need not.
 from __future__ import annotations
 
 import asyncio
+import datetime
 import heapq
+import threading
 import time
+from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
+from functools import partial
 from itertools import count
+from types import BuiltinFunctionType
 from typing import Final, Protocol
 
-__all__ = ["Clock", "ManualClock", "SystemClock", "WaitingClock", "monotonic"]
+__all__ = ["Clock", "ManualClock", "SystemClock", "WaitingClock", "monotonic", "sleep"]
 
-monotonic: Final = time.monotonic
+# By a partial, which freezegun does not find: a deadline must be reached also while time is frozen.
+monotonic: Final = (
+    partial(time.monotonic)
+    if isinstance(time.monotonic, BuiltinFunctionType)
+    else partial(time.clock_gettime, time.CLOCK_MONOTONIC)
+)
 """Seconds that never go back, from an arbitrary moment on."""
+
+DEADLINE: Final[ContextVar[float | None]] = ContextVar("DEADLINE", default=None)
+"""When the call under way must be done, by `monotonic`; None leaves that to the store's client.
+
+A caller with little time sets it around a call. The sync remote client then waits no longer than the time left and does
+not retry after it (`remote.Connections`); a store in the process waits no longer for another process that writes
+(`write_queue`). Both raise TimeoutError. A store in the process waits for ever if it is infinite.
+"""
 
 
 class Clock(Protocol):
@@ -40,16 +59,22 @@ class WaitingClock(Clock, Protocol):
 
 
 class SystemClock:
+    """The machine's clock, or what a test makes of it by time-machine or freezegun: then `now` is the test's time, and
+    durations are the machine's."""
+
     def now(self) -> float:
-        return time.time()
+        now = time.time
+        return now() if type(now) is BuiltinFunctionType else _replaced(now)
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        return monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        await sleep(seconds)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
+        if type(time.monotonic) is not BuiltinFunctionType:
+            return await _event_or(event, sleep(seconds))
         try:
             async with asyncio.timeout(seconds):
                 await event.wait()
@@ -71,17 +96,23 @@ class ManualClock:
 
     def __init__(self, start: float = 1_750_000_000.0) -> None:
         self._now = start
+        self._ahead = 0.0
+        """By how much the machine's clock was set forward."""
         self._order = count()
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
         """A heap: until when, which one of those until then, and what wakes it."""
 
     def now(self) -> float:
         """Seconds since the epoch."""
-        return self._now
+        return self._now + self._ahead
 
     def monotonic(self) -> float:
-        """The same."""
+        """Seconds that have passed, whatever `jump` has done."""
         return self._now
+
+    def jump(self, seconds: float) -> None:
+        """Set the clock forward, or back, without time passing: nobody who waits notices."""
+        self._ahead += seconds
 
     def advance(self, seconds: float) -> None:
         """Let time pass."""
@@ -102,10 +133,40 @@ class ManualClock:
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
         """Wait until the event is set, or so much time has passed. Whether it is set."""
-        either = {asyncio.ensure_future(event.wait()), asyncio.ensure_future(self.sleep(seconds))}
-        try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for each in either:
-                each.cancel()
-        return event.is_set()
+        return await _event_or(event, self.sleep(seconds))
+
+
+async def sleep(seconds: float) -> None:
+    """Wait for so long, also in an event loop whose time is frozen: freezegun stops it, unless it has
+    `real_asyncio=True`."""
+    if type(time.monotonic) is BuiltinFunctionType or seconds <= 0:
+        await asyncio.sleep(seconds)
+        return
+    loop = asyncio.get_running_loop()
+    passed = asyncio.Event()
+    timer = threading.Timer(seconds, loop.call_soon_threadsafe, [passed.set])
+    timer.daemon = True
+    timer.start()
+    try:
+        await passed.wait()
+    finally:
+        timer.cancel()
+
+
+async def _event_or(event: asyncio.Event, pause: Coroutine[None, None, None]) -> bool:
+    """Wait until the event is set, or the pause is over. Whether the event is set."""
+    either = {asyncio.ensure_future(event.wait()), asyncio.ensure_future(pause)}
+    try:
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in either:
+            each.cancel()
+    return event.is_set()
+
+
+def _replaced(now: Callable[[], float]) -> float:
+    """The time by a function that a test has put in the place of `time.time`. That of freezegun tells the machine's
+    time to threads, and so to the thread of an embedded store; its datetime tells them the frozen one."""
+    if now.__module__ != "freezegun.api":
+        return now()
+    return datetime.datetime.utcnow().replace(tzinfo=datetime.UTC).timestamp()  # noqa: DTZ003

@@ -22,6 +22,7 @@ DynamoDBError                                    code, message, status, retryabl
 ├── RequestLimitExceeded                         retry
 ├── ExpiredIteratorException
 ├── TrimmedDataAccessException
+├── ServiceUnavailableException                  retry
 └── InternalServerError                          retry
 """
 
@@ -132,6 +133,13 @@ class ExpiredIteratorException(DynamoDBError):
 
 class TrimmedDataAccessException(DynamoDBError):
     """The requested records are older than the stream's retention."""
+
+
+class ServiceUnavailableException(DynamoDBError):
+    """The store cannot write now; nothing was written."""
+
+    status = 503
+    retryable = True
 
 
 class InternalServerError(DynamoDBError):

@@ -33,11 +33,13 @@ from sortkey.model.errors import TablesDiffer as TablesDiffer
 from sortkey.model.errors import TransactionFailed as TransactionFailed
 from sortkey.model.errors import UnknownField as UnknownField
 from sortkey.model.errors import Unsupported as Unsupported
+from sortkey.model.fields.annotation import computed as computed
 from sortkey.model.fields.annotation import created as created
 from sortkey.model.fields.annotation import epoch as epoch
 from sortkey.model.fields.annotation import in_key as in_key
 from sortkey.model.fields.annotation import inexact as inexact
 from sortkey.model.fields.annotation import updated as updated
+from sortkey.model.fields.annotation import version as version
 from sortkey.model.fields.codec import extra as extra
 from sortkey.model.fields.stored_as import codec as codec
 from sortkey.model.fields.stored_as import stored_as as stored_as

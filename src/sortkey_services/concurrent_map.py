@@ -20,6 +20,8 @@ async def concurrent_map(work: Callable[[T], Awaitable[R]], arguments: Sequence[
     async def worker() -> None:
         for index, argument in waiting:
             results[index] = await work(argument)
+            # Work on a store in the process may wait for nothing: other tasks have their turn.
+            await asyncio.sleep(0)
 
     tasks = [asyncio.create_task(worker()) for _ in range(min(limit, len(arguments)))]
     try:

@@ -6,14 +6,18 @@ another page. After so many rows it stops; then the page is short, and its curso
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import sortkey as sk
 from sortkey.services.pages import PageArguments, PageInfo
 
 T = TypeVar("T")
 R = TypeVar("R", bound=sk.Item)
+
+PART_ROWS: Final = 512
+"""Of one request: between two of them, others have their turn."""
 
 Show = Callable[[Sequence[R]], Awaitable[Sequence[T | None]]]
 """What each row shows; None if nothing."""
@@ -106,7 +110,7 @@ async def filled_page(
     start = cursor = page["before"] if backward else page["after"]
     items: list[T] = []
     cursors: list[CursorMaker] = []
-    left, wanted = most, min(most, size + 1)
+    left, wanted = most, min(most, size + 1, PART_ROWS)
     while True:
         if backward:
             part = await session.page(path, last=wanted, before=cursor, consistent=consistent, undecodable="skip")
@@ -125,7 +129,8 @@ async def filled_page(
         if not more or len(items) > size or left <= 0:
             break
         cursor = part.start_cursor if backward else part.end_cursor
-        wanted = min(left, max(size + 1 - len(items), least))
+        wanted = min(left, max(size + 1 - len(items), least), PART_ROWS)
+        await asyncio.sleep(0)
     return _filled(items, cursors, size, start, part if more and len(items) <= size else None, backward=backward)
 
 

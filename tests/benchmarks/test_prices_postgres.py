@@ -58,3 +58,9 @@ def test_a_bulk_change_and_a_file(prices: PostgresPrices, tmp_path: Path) -> Non
     assert prices.copy_file(file, NOW) == 2
     assert prices.price("90001", "P1") == (Decimal("3.25"), NOW)
     assert prices.bytes_used() > 0
+    file.write_text("store,product,amount\n90001,P1,3.25\n90002,P1,5.00\n90003,P1,6.00\n")
+    later = NOW + timedelta(days=1)
+    assert prices.reload_file(file, later) == 2
+    assert prices.price("90001", "P1") == (Decimal("3.25"), NOW)
+    assert prices.price("90002", "P1") == (Decimal("5.00"), later)
+    assert prices.price("90003", "P1") == (Decimal("6.00"), later)

@@ -30,6 +30,10 @@ def test_everything_is_measured_beside_postgresql(monkeypatch: pytest.MonkeyPatc
     found = list(measure(SMALL))
     results = {each.name: each for each in found if isinstance(each, Result)}
     assert results["load of 8,580 prices"].peers.keys() == {"PostgreSQL"}
+    for name in ("the same file", "the file with 1 % changes"):
+        assert results[f"load of {name} again"].peers["PostgreSQL"] > 0
+    assert results["a list of 40 over HTTP, until it is accepted"].value > 0
+    assert results["a list of 40 over HTTP, the longest stall meanwhile"].value > 0
     for name in ("page by store", "page by product", "last page by product", "one price", "upcoming changes"):
         assert 0 < results[f"{name}, p50, in the process"].value <= results[f"{name}, p99, in the process"].value
         assert results[f"{name}, growth of p50 from 4,620 prices"].value > 0

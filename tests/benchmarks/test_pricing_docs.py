@@ -47,6 +47,8 @@ def measured() -> Measured:
             "many": {BY_STORE: answered(2000), GRAPHQL: answered(1000)},
             "theirs": {BY_STORE: answered(16_000)},
         },
+        "reload": {"the same file": {"ours": {"rate": 120_000.0}, "theirs": {"rate": 300_000.0}}},
+        "list": {"changes": 10_000, "accepted": 1.4, "permanent": 4.2, "stall": 12.0},
         "bulk": {"ours": bulk, "theirs": bulk},
         "midnight": {
             "permanent": 90.0,
@@ -65,6 +67,8 @@ def test_the_numbers_are_replaced_and_nothing_else(measured: Measured) -> None:
     assert after.endswith(f"{END}\n\nmore\n")
     assert "old" not in after
     assert "| loaded from CSV | 50,000 /s | 100,000 /s, by COPY |" in after
+    assert "| the same file again | 120,000 /s | 300,000 /s, without a history |" in after
+    assert "| the longest that another request waited | 12 ms | |" in after
     assert "| page by product | 0.50 ms | 1.50 ms | 2 | 1.25× | 8.00 ms | 24 ms | 20.00× |" in after
     assert "| the same by OFFSET | | | | | 16 ms | 48 ms | 40.00× |" in after
     assert "| GraphQL, 64 edges | 1,000 /s | 8.00 ms | 16 ms | 24 ms | 1.00× |  |  |" in after

@@ -40,6 +40,7 @@ def answers() -> dict[str, list[tuple[str, dict[str, Any]]]]:
 
 
 # A request that finds nothing is answered faster, and measures nothing.
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_every_request_finds_its_items(workload: str, answers: dict[str, list[tuple[str, dict[str, Any]]]]) -> None:
     for operation, answer in answers[workload]:

@@ -44,6 +44,23 @@ def test_a_query_is_run(server: PricingProcess, tmp_path: Path) -> None:
     assert all(each.startswith(f"{server.url}/graphql") for each in loaded)
 
 
+# Nothing is typed: the page opens with a query about prices, and the button runs it.
+def test_the_page_opens_with_a_query_that_works(server: PricingProcess, tmp_path: Path) -> None:
+    async def use() -> tuple[str, str]:
+        async with tab(tmp_path) as page:
+            await page.open(f"{server.url}/graphql")
+            await page.wait_for("document.querySelector('.graphiql-execute-button') !== null")
+            editor = "document.querySelector('.graphiql-query-editor')?.textContent"
+            text = await page.wait_for(f"{editor}?.includes('basePrices') && {editor}")
+            await page.run("document.querySelector('.graphiql-execute-button').click()")
+            return text, await page.wait_for(f"{RESULT}?.includes('}}') && {RESULT}")
+
+    text, shown = asyncio.run(use())
+    assert "Welcome to GraphiQL" not in text
+    answer = json.loads(shown[shown.index("{") :].replace("\u00a0", " "))
+    assert list(answer["data"]) == ["basePrices", "swapPrices", "priceChanges"]
+
+
 # The explorer shows the schema, so the introspection of GraphiQL is within the limits.
 def test_the_schema_is_shown(server: PricingProcess, tmp_path: Path) -> None:
     async def use() -> str:

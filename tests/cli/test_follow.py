@@ -47,6 +47,14 @@ def test_a_service_without_feeds(capsys: pytest.CaptureFixture[str]) -> None:
     assert "the service boosts has no change feeds; those that have: " in error(capsys, "boosts")
 
 
+# Goals sends events to Kafka, and has no broker unless its settings name one.
+def test_a_service_whose_settings_give_it_no_feeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sk.connect(tmp_path / "data").close()
+    assert "the service goals has no change feeds with these settings" in error(
+        capsys, "goals", "--store", tmp_path / "data"
+    )
+
+
 # Nothing else could write to it.
 def test_a_store_in_memory(notes: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "--store memory: has no changes" in error(capsys, notes, "--store", "memory:")

@@ -61,6 +61,26 @@ def test_a_file_and_another_one_after_it(store: str, tmp_path: Path, capsys: pyt
     assert main(["load", "pricing", str(second), "--store", store, "--requested-by", "Ada"]) == 0
     assert capsys.readouterr().out.startswith("loaded 1 price in ")
     assert amounts(store, "00001")["P0002"] == Decimal("3.00")
+    # And what it says again is skipped.
+    third = csv_file(tmp_path / "c.csv", "00001,P0002,3.00", "00001,P0003,4.00")
+    assert main(["load", "pricing", str(third), "--store", store]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("loaded 1 price in ")
+    assert said.out.endswith("; 1 of 2 rows were unchanged\n")
+
+
+def test_files_are_loaded_one_after_the_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = csv_file(tmp_path / "a.csv", "7,P1,1.00"), csv_file(tmp_path / "b.csv", "7,P1,2.00", "7,P2,3.00")
+    wrong, never = csv_file(tmp_path / "c.csv", "7,P1,x"), csv_file(tmp_path / "d.csv", "7,P1,9.00")
+    files = [str(path) for path in (first, second, wrong, never)]
+    assert main(["load", "pricing", *files, "--store", str(tmp_path / "data")]) == 2
+    said = capsys.readouterr()
+    assert [line.partition(" in ")[0] for line in said.out.splitlines()] == [
+        f"{first}: loaded 1 price",
+        f"{second}: loaded 2 prices",
+    ]
+    assert f"{wrong}, line 2: amount: must be from 0" in said.err
+    assert amounts(tmp_path / "data", "7") == {"P1": Decimal("2.00"), "P2": Decimal("3.00")}
 
 
 def test_mistakes_are_listed_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -98,7 +100,8 @@ class TestToken:
         known = tokens.load(file, SERVICES)
         for token, name in zip(made, ("search", "importer"), strict=True):
             assert token not in file.read_text()
-            assert known.check({b"authorization": b"Bearer " + token.encode()}, f"{SERVICE}:read") == name
+            asked: Any = SimpleNamespace(headers={b"authorization": b"Bearer " + token.encode()}, path="/", tenant=None)
+            assert known.check(asked, f"{SERVICE}:read") == name
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
     @pytest.mark.parametrize(

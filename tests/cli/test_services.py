@@ -257,6 +257,7 @@ class TestWhatCannotBeFound:
 
 
 # A start does not wait for the services that it does not run.
+@pytest.mark.slow
 def test_only_the_named_service_is_imported() -> None:
     program = "import sys\nfrom sortkey.cli.services import service_named\nservice_named('boosts')\nprint(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

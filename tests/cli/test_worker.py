@@ -60,6 +60,11 @@ def test_properties_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture
     assert f"{file}, line 1: group.id" in error(capsys, "boosts", *NOWHERE, "--kafka-config", file)
 
 
+def test_names_of_exceptions_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "poison takes classes" in error(capsys, "boosts", *NOWHERE, "--poison", "not a name")
+    assert "in_a_row is a number from 1 on" in error(capsys, "boosts", *NOWHERE, "--in-a-row", "0")
+
+
 def test_a_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 
 import sortkey as sk
 from sortkey.client import Client
-from sortkey.client.interface import DEADLINE
+from sortkey.clock import DEADLINE
 from tests.client.orders import key
 from tests.client.test_remote_reads import ITEM, Script, ScriptedAnswer
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 import sortkey as sk
-from sortkey.client.interface import DEADLINE
+from sortkey.clock import DEADLINE
 
 
 @pytest.fixture

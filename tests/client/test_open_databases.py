@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +33,41 @@ def test_memory_ends_with_its_client() -> None:
     with sk.client("memory:") as one, sk.client("memory:") as other:
         one.create_table(**ORDERS)
         assert other.list_tables()["TableNames"] == []
+
+
+# A test and the application that it tests share a store by its name.
+def test_clients_of_a_name_share_memory() -> None:
+    with sk.client("memory:shared-1") as one, sk.client("memory:shared-1") as other, sk.client("memory:x") as third:
+        one.create_table(**ORDERS)
+        other.put_item(TableName="orders", Item=key(1))
+        assert one.get_item(TableName="orders", Key=key(1))["Item"] == key(1)
+        assert third.list_tables()["TableNames"] == []
+        other.close()
+        assert one.list_tables()["TableNames"] == ["orders"]
+    with sk.client("memory:shared-1") as later:
+        assert later.list_tables()["TableNames"] == []
+
+
+def test_sync_and_async_sessions_of_a_name_share_memory() -> None:
+    class Shared(sk.Item, table="named-memory"):
+        id: str
+        key = sk.Key("{id}")
+
+    async def application() -> Any:
+        async with sk.async_connect("memory:shared-2", tables=[Shared]) as db:
+            await db.put(Shared(id="2"))
+            return await db.get(Shared.key(id="1"))
+
+    with sk.connect("memory:shared-2", tables=[Shared]) as db:
+        db.create_tables()
+        db.put(Shared(id="1"))
+        assert asyncio.run(application()) == Shared(id="1")
+        assert db.get(Shared.key(id="2")) == Shared(id="2")
+
+
+def test_clients_of_a_name_have_the_same_faults() -> None:
+    with sk.client("memory:shared-3"), pytest.raises(ValueError, match="'memory:shared-3' is open in this process"):
+        sk.client("memory:shared-3", faults=sk.testing.Faults(clock_skew=1))
 
 
 # LMDB's locks break when one process opens a file twice, so all names of a folder must give the same database.
@@ -118,6 +155,19 @@ def in_child(work: Callable[[], None]) -> int:
             os._exit(1)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+# A child that got an empty store of the same name would believe that the parent's rows are gone.
+@FORKS
+def test_a_name_in_memory_does_not_cross_a_fork() -> None:
+    with sk.client("memory:forked"):
+
+        def use_it() -> None:
+            with pytest.raises(RuntimeError, match="'memory:forked' was open when this process was forked"):
+                sk.client("memory:forked")
+            sk.client("memory:another").close()
+
+        assert in_child(use_it) == 0
 
 
 # A child shares the parent's file descriptors and locks; using them would corrupt both.

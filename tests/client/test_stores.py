@@ -37,6 +37,11 @@ def test_path_objects_are_taken_as_they_are() -> None:
 
 def test_memory_has_no_path() -> None:
     assert parse("memory:").path is None
+    assert (parse("memory:").name, parse("memory:test1").name, parse("MEMORY:test1?prefix=a-").name) == (
+        "",
+        "test1",
+        "test1",
+    )
 
 
 def test_endpoints_and_regions_are_remote() -> None:
@@ -67,7 +72,8 @@ def test_a_prefix_goes_with_every_store(url: str) -> None:
         ("memory:?store=aws", "unknown option 'store'"),
         ("http://host?store=redis", "store must be one of aws, alternator"),
         ("http://host?region=eu-west-1", "unknown option 'region'"),
-        ("memory:shop", "which has no name"),
+        ("memory:../shop", "the name of a store in memory has only letters"),
+        ("memory://shop", "the name of a store in memory has only letters"),
         ("redis://localhost", "unknown scheme 'redis'"),
         ("file://host/data", "names a host"),
         ("file:", "does not name a folder"),

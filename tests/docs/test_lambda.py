@@ -105,6 +105,7 @@ def test_a_change_feed_is_a_handler(function: Any, tmp_path: Path, monkeypatch: 
     assert shipped == [function.Shipment(customer="ada", number=7)]
 
 
+@pytest.mark.slow
 def test_schedules_are_made_and_handled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_files("guides/lambda.md", tmp_path)
     environment = {

@@ -46,7 +46,7 @@ def run(folder: Path, *options: str) -> str:
 @pytest.mark.slow
 def test_they_pass(store: str, folder: Path, request: pytest.FixtureRequest) -> None:
     options = [] if store == "memory" else ["--store", request.getfixturevalue(store)]
-    assert "\n8 passed" in run(folder, *options)
+    assert "\n10 passed" in run(folder, *options)
 
 
 @pytest.mark.slow
@@ -66,4 +66,4 @@ def test_they_fail_for_a_wrong_program(right: str, wrong: str, failed: str, fold
     program.write_text(text.replace(right, wrong), encoding="utf-8")
     printed = run(folder)
     assert f"FAILED test_shop.py::{failed}" in printed
-    assert "1 failed, 7 passed" in printed
+    assert "1 failed, 9 passed" in printed

@@ -24,9 +24,11 @@ PROCESSES.set_forkserver_preload(
             "tests.faults.crash.writer",
             "tests.faults.crowd",
             "tests.faults.generation_loader",
+            "tests.faults.linearizability.client",
         ),
-        # The command is imported when it runs.
+        # These are imported when they are used.
         "sortkey.cli.db",
+        "sortkey.client.remote",
     ]
 )
 SILENCE_SECONDS = 60

@@ -21,7 +21,7 @@ from tests.faults.simulation.disk import DATA, Disk, disk_error
 from tests.faults.simulation.lives import Difference, simulate
 from tests.faults.simulation.scheduler import Lock, Scheduler, Stuck
 
-GROUPS = 4
+GROUPS = 2
 SEEDS = 200
 """In each group; groups run in parallel."""
 TRIED = 300

@@ -7,7 +7,9 @@ from urllib.error import HTTPError
 
 import pytest
 
+from sortkey.clock import SystemClock
 from sortkey.feeds.kafka.metrics import FAMILIES, KafkaMetrics
+from sortkey.feeds.shards.blockage import Blockage
 from sortkey.feeds.status_server import StatusServer
 from sortkey.http.listener import AllowedHosts, listen, url_of
 from sortkey.http.metrics import render
@@ -18,6 +20,7 @@ def url() -> Iterator[str]:
     metrics = KafkaMetrics()
     metrics.handled(7, 2)
     metrics.lags = {3: 12}
+    Blockage("partition 3", metrics.blockages, SystemClock()).lasts_by(ConnectionRefusedError())
     with (
         listen("127.0.0.1", 0) as listening,
         StatusServer(listening, lambda: render(metrics.samples(), FAMILIES), AllowedHosts()),
@@ -38,6 +41,7 @@ def test_metrics(url: str) -> None:
     assert 'sortkey_feed_messages_total{outcome="applied"} 5' in lines
     assert 'sortkey_feed_messages_total{outcome="rejected"} 2' in lines
     assert 'sortkey_feed_lag{partition="3"} 12' in lines
+    assert 'sortkey_feed_blocked{error="ConnectionRefusedError"} 1' in lines
     assert sorted({line.split()[2] for line in lines if line.startswith("# TYPE")}) == sorted(FAMILIES)
 
 

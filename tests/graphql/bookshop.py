@@ -16,7 +16,7 @@ from botocore.exceptions import EndpointConnectionError
 import sortkey as sk
 from sortkey.graphql.cost import PageSizes
 from sortkey.graphql.endpoint import GraphQLEndpoint
-from sortkey.graphql.schema import CONFIG, Connection, DateTime, Decimal, resolved_as
+from sortkey.graphql.schema import CONFIG, Asked, Connection, DateTime, Decimal, resolved_as
 from sortkey.graphql.settings import GraphQLSettings, Introspection, Limits
 
 NOON = datetime(2026, 8, 24, 12, tzinfo=UTC)
@@ -80,7 +80,7 @@ class Page:
 
 @dataclass
 class Shop:
-    """The context. Counts what its resolvers are asked."""
+    """The service. Counts what its resolvers are asked."""
 
     calls: list[str] = field(default_factory=list)
 
@@ -139,13 +139,13 @@ strawberry.enum(Genre)
 @strawberry.type
 class Query:
     @resolved_as(Book | None)
-    async def book(self, info: strawberry.Info[Shop, None], number: str = "1") -> BookRow | None:
-        return await info.context.book(number)
+    async def book(self, info: strawberry.Info[Asked[Shop], None], number: str = "1") -> BookRow | None:
+        return await info.context.service.book(number)
 
     @resolved_as(Connection[Book])
     async def books(
         self,
-        info: strawberry.Info[Shop, None],
+        info: strawberry.Info[Asked[Shop], None],
         shelf: str = "all",
         first: int | None = None,
         after: str | None = None,
@@ -153,14 +153,18 @@ class Query:
         before: str | None = None,
     ) -> Page:
         del after, before
-        return await info.context.books(shelf, first or last or 64)
+        return await info.context.service.books(shelf, first or last or 64)
+
+    @resolved_as(str | None)
+    async def who_asks(self, info: strawberry.Info[Asked[Shop], None]) -> str | None:
+        return info.context.caller.name
 
 
 @strawberry.type
 class Mutation:
     @resolved_as(list[Book])
-    async def add(self, info: strawberry.Info[Shop, None], ids: list[str]) -> list[BookRow]:
-        info.context.calls.extend(ids)
+    async def add(self, info: strawberry.Info[Asked[Shop], None], ids: list[str]) -> list[BookRow]:
+        info.context.service.calls.extend(ids)
         for each in ids:
             if each in FAILURES:
                 raise FAILURES[each]
@@ -176,7 +180,9 @@ class Caller:
 
     def __init__(self, address: str = "127.0.0.1", *rights: str) -> None:
         self.address = address
+        self.name: str | None = None
         self.rights = rights or ("read", "write")
+        self.gone = False
 
     def require(self, right: str) -> None:
         if right not in self.rights:

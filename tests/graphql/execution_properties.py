@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from sortkey.graphql.compiled import condition_variables
 from sortkey.graphql.endpoint import answer_of
 from sortkey.graphql.operation import Operation
-from tests.graphql.bookshop import SCHEMA, Shop
+from sortkey.graphql.schema import Asked
+from tests.graphql.bookshop import SCHEMA, Caller, Shop
 
 # The fields of each type, with the type of those that have fields themselves.
 TYPES: dict[str, dict[str, str | None]] = {
@@ -92,10 +93,10 @@ async def both(text: str, variables: dict[str, Any]) -> tuple[bytes, bytes, list
     node: Any = document.definitions[0]
     shops = Shop(), Shop()
     operation = Operation(SCHEMA, document, node, condition_variables(document))
-    coerced = operation.coerced(variables)
+    coerced = await operation.coerced(variables)
     assert isinstance(coerced, dict)
-    compiled = await operation.execute(shops[0], variables, coerced)
-    general = await operation.execute_generally(shops[1], variables)
+    compiled = await operation.execute(Asked(shops[0], Caller()), variables, coerced)
+    general = await operation.execute_generally(Asked(shops[1], Caller()), variables)
     encoded = [msgspec.json.encode(answer_of(result)) for result in (compiled, general)]
     return encoded[0], encoded[1], shops[0].calls, shops[1].calls
 

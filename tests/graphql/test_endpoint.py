@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 import pytest
 from graphql import get_introspection_query
+from graphql.execution.values import get_variable_values
+from msgspec import UNSET
 
 from sortkey.graphql.endpoint import GraphQLEndpoint, GraphQLRequest
-from sortkey.graphql.operation import Operation
+from sortkey.graphql.operation import SLICE, Operation
 from sortkey.graphql.settings import Limits
 from tests.graphql.bookshop import Caller, Shop, endpoint
 
@@ -42,6 +44,15 @@ def code(answer: Any) -> str:
     (error,) = answer["errors"]
     found: str = error["extensions"]["code"]
     return found
+
+
+# The first one is compiled; graphql-core calls the resolvers of the second one itself.
+@pytest.mark.parametrize("query", ["{ whoAsks }", "{ whoAsks book { shout } }"])
+def test_resolvers_know_who_asks(query: str) -> None:
+    caller = Caller()
+    caller.name = "till"
+    assert asking(endpoint(), caller)(query)["data"]["whoAsks"] == "till"
+    assert asking(endpoint())(query)["data"]["whoAsks"] is None
 
 
 def test_data_is_written_as_the_schema_says(ask: Ask) -> None:
@@ -255,6 +266,97 @@ def test_mutations_follow_each_other_and_end_at_the_first_failure() -> None:
     )
     assert (answer["data"], code(answer)) == (None, "CONFLICT")
     assert shop.calls == ["a", "full"]
+
+
+ADD = "mutation($ids: [String!]!) { add(ids: $ids) { id } }"
+ADD_TWICE = "mutation($ids: [String!]!) { a: add(ids: $ids) { id } b: add(ids: $ids) { id } }"
+SPREAD = (
+    "mutation($ids: [String!]!) { ...F b: add(ids: []) { id } } fragment F on Mutation { a: add(ids: $ids) { id } }"
+)
+
+
+# One variable under many aliases is sent once, and would be carried out many times.
+@pytest.mark.parametrize(
+    ("query", "variables", "changes"),
+    [
+        (ADD, {"ids": ["x"] * 7}, 7),
+        (ADD_TWICE, {"ids": ["x"] * 7}, 14),
+        (SPREAD, {"ids": ["x"] * 7}, 8),
+        ('mutation { a: add(ids: ["a", "b"]) { id } b: add(ids: "c") { id } c: add(ids: []) { id } }', {}, 4),
+        ('mutation($ids: [String!]! = ["a", "b"]) { add(ids: $ids) { id } }', {}, 2),
+        ('mutation($id: String!) { add(ids: [$id, "b", $id]) { id } }', {"id": "a"}, 3),
+    ],
+)
+def test_the_mutations_of_a_request_have_one_limit(query: str, variables: dict[str, Any], changes: int) -> None:
+    shop = Shop()
+    assert "errors" not in asking(endpoint(shop, limits=Limits(changes=changes)))(query, variables=variables)
+    done = len(shop.calls)
+    answer = asking(endpoint(shop, limits=Limits(changes=changes - 1)))(query, variables=variables)
+    assert code(answer) == "COST_LIMIT"
+    assert f"would make {changes} changes; at most {changes - 1}" in answer["errors"][0]["message"]
+    assert len(shop.calls) == done
+
+
+def test_lists_that_a_mutation_answers_cost_as_much_as_it_changes() -> None:
+    shop = Shop()
+    query = "mutation($ids: [String!]!) { add(ids: $ids) { id title tags } }"
+    assert "errors" not in asking(endpoint(shop, limits=Limits(cost=31)))(query, variables={"ids": ["x"] * 10})
+    answer = asking(endpoint(shop, limits=Limits(cost=30)))(query, variables={"ids": ["x"] * 10})
+    assert code(answer) == "COST_LIMIT"
+    assert len(shop.calls) == 10
+
+
+# A mutation that has begun goes on to its end; those behind it are not begun.
+def test_a_client_that_has_gone_ends_what_was_not_begun() -> None:
+    caller = Caller()
+
+    shop = Shop()
+    shop.calls = Leaving(caller)
+    answer = asking(endpoint(shop), caller)(
+        'mutation { a: add(ids: ["a"]) { id } b: add(ids: ["b"]) { id } c: add(ids: ["c"]) { id } }'
+    )
+    assert shop.calls == ["a", "b"]
+    assert answer["errors"][0]["message"] == "Not begun, because the client has closed its connection."
+    assert answer["errors"][0]["path"] == ["c"]
+
+
+class Leaving(list[str]):
+    """Calls of a shop whose client leaves while the book "b" is added."""
+
+    def __init__(self, caller: Caller) -> None:
+        super().__init__()
+        self._caller = caller
+
+    def extend(self, ids: Iterable[str]) -> None:
+        super().extend(ids)
+        self._caller.gone = "b" in self
+
+
+# Ten thousand elements take half a second to coerce: other requests have their turn.
+def test_long_lists_are_coerced_in_slices() -> None:
+    async def turns(count: int) -> int:
+        answering = asyncio.ensure_future(
+            endpoint().answer(GraphQLRequest(ADD, variables={"ids": ["x"] * count}), Caller())
+        )
+        made = 0
+        while not answering.done():
+            await asyncio.sleep(0)
+            made += 1
+        assert (await answering).data is not UNSET
+        return made
+
+    assert asyncio.run(turns(10 * SLICE)) >= asyncio.run(turns(SLICE)) + 9
+
+
+@pytest.mark.parametrize("wrong", [0, SLICE - 1, SLICE, 3 * SLICE + 7])
+@pytest.mark.parametrize("value", [None, 7, ["x"], " at 'ids[1]"])
+def test_what_is_wrong_in_a_long_list_is_named_by_its_place(wrong: int, value: Any) -> None:
+    ids: list[Any] = ["x"] * (4 * SLICE)
+    ids[wrong] = value
+    known = endpoint()._documents.operation(ADD, None).operation
+    expected = get_variable_values(known._schema, known.node.variable_definitions, {"ids": ids})
+    found = asyncio.run(known.coerced({"ids": ids}))
+    assert found == expected or [str(each) for each in found] == [str(each) for each in expected]
 
 
 # Each value of a variable is coerced, so there is a limit before that.

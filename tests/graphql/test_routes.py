@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sortkey.graphql.endpoint import graphql_routes
+from sortkey.graphql.endpoint import GraphQLEndpoint, graphql_routes
 from sortkey.server import tokens
 from sortkey.server.app import app_of
 from sortkey.server.middleware import Middleware
 from sortkey.server.tokens import Tokens
-from tests.graphql.bookshop import endpoint
+from tests.graphql.bookshop import SCHEMA, SIZES, Shop, endpoint
 from tests.server.calling import Answer, call
 
 TITLE = {"query": "{ book { title } }"}
@@ -111,6 +112,23 @@ def test_graphiql_comes_from_the_package() -> None:
             assert answer.headers["content-type"] in ("text/css; charset=utf-8", "text/javascript; charset=utf-8")
 
     asyncio.run(load())
+
+
+# The page's policy allows no script in it, so the query is in an attribute.
+def test_graphiql_opens_with_the_query_of_the_service() -> None:
+    opening = "query Opening { book(number: \"1\") { title } } # <b> & 'more'"
+
+    class Opened:
+        name = "books"
+        routes = graphql_routes(GraphQLEndpoint(SCHEMA, Shop(), SIZES, opening=opening))
+
+    books: Any = Opened()
+    page = asyncio.run(call(app_of([books]), "GET", "/graphql", accept="text/html")).body.decode()
+    found = re.search(r'<div id="graphiql" data-opening="([^"<>]*)">', page)
+    assert found is not None
+    assert unescape(found[1]) == opening
+    plain = asyncio.run(call(served(), "GET", "/graphql", accept="text/html")).body.decode()
+    assert '<div id="graphiql" data-opening="">' in plain
 
 
 # Some clients send queries by GET; a page would only confuse them.

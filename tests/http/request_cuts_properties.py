@@ -65,7 +65,10 @@ def cuts(size: int) -> list[int]:
     return [*range(1, EVERY_BYTE // 2), *sampled, *range(size - EVERY_BYTE // 2, size)]
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if len(data) > EVERY_BYTE else []) for name, data in CORPUS.items()],
+)
 def test_a_request_in_two_pieces(name: str) -> None:
     data = CORPUS[name]
     whole = answers(data)
@@ -75,6 +78,7 @@ def test_a_request_in_two_pieces(name: str) -> None:
 
 
 # The second piece brings the rest of the request and much more.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CORPUS)
 def test_a_request_between_others_in_two_pieces(name: str) -> None:
     before, after = LEGAL["small body"], LEGAL["get"] * 3000 + LEGAL["300 KB"]

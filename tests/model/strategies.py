@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from typing import Any, NamedTuple
@@ -46,6 +46,8 @@ class Kind(NamedTuple):
     """What the value sorts by, where it has no order of its own."""
     ordered: bool = True
     """Whether its keys sort by its values, so that it can have a range."""
+    descending: bool = False
+    """Whether the greatest value, a number, comes first."""
 
 
 FIELDS = {
@@ -64,7 +66,10 @@ FIELDS = {
     "compact": Kind(date, "%Y%m%d", st.dates(), delimited=True),
     "upper": Kind(UUID, "upper", st.uuids(), delimited=True),
     "unpadded": Kind(int, "d", integers, delimited=False, order=str, ordered=False),
+    "descending": Kind(int, "desc", integers, delimited=True, descending=True),
     "backward": Kind(date, "%d.%m.%Y", st.dates(), True, order=lambda day: f"{day:%d%m}{day.year:04}", ordered=False),
+    "clock": Kind(time, "", st.times(), delimited=True),
+    "minutes": Kind(time, "%H:%M", st.times().map(lambda at: at.replace(second=0, microsecond=0)), delimited=True),
     "bool": Kind(bool, "", st.booleans(), delimited=True),
     "enum": Kind(Size, "", st.sampled_from(Size), delimited=False, order=lambda member: member.value),
 }
@@ -80,7 +85,13 @@ class Sample(NamedTuple):
         return st.tuples(*(kind.values for kind in self.kinds)).map(list)
 
     def order(self, values: list[Any]) -> list[Any]:
-        return [kind.order(value) if kind.order else value for kind, value in zip(self.kinds, values, strict=True)]
+        return [_order(kind, value) for kind, value in zip(self.kinds, values, strict=True)]
+
+
+def _order(kind: Kind, value: Any) -> Any:
+    if kind.descending:
+        return -value
+    return kind.order(value) if kind.order else value
 
 
 def _sample(names: list[str], literals: list[str], first: str, tail: str) -> Sample:

@@ -23,6 +23,8 @@ PROGRAMS = [
         "guides/older-rows.md",
     ],
     ["learn/from-f-strings.md"],
+    ["learn/from-pynamodb.md"],
+    ["learn/from-electrodb.md"],
     ["guides/aggregates.md"],
     ["guides/bounded-sets.md"],
     ["guides/change-feeds.md"],

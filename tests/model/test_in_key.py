@@ -86,7 +86,7 @@ def test_a_condition_cannot_speak_of_them() -> None:
 
 
 def test_only_a_field_that_the_key_holds_can_be_left_to_it() -> None:
-    with pytest.raises(sk.DeclarationError, match=r"Loose.note: cannot be in_key: the primary key does not contain it"):
+    with pytest.raises(sk.DeclarationError, match=r"Loose.note: cannot be in_key: no key contains it"):
 
         class Loose(sk.Item, table="in-key-loose"):
             name: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from decimal import Decimal
-from typing import Annotated, Any, NamedTuple
+from enum import Enum, StrEnum
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NotRequired, TypedDict, TypeVar
 
 import msgspec
 
@@ -62,6 +63,36 @@ class Rank:
         return f"Rank({self.number})"
 
 
+class Point(NamedTuple):
+    x: int
+    y: Decimal = Decimal(0)
+    label: str | None = None
+
+
+class Address(TypedDict):
+    street: str
+    number: NotRequired[int]
+    lines: NotRequired[list[str]]
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Day(StrEnum):
+    MONDAY = "mon"
+    SUNDAY = "sun"
+
+
+T = TypeVar("T")
+
+
+class Box(sk.Item, Generic[T]):
+    content: T
+    others: list[T] = sk.field(default_factory=list)
+
+
 sk.codec(Rank, int, encode=lambda rank: rank.number, decode=Rank)
 
 Price = Annotated[Money, sk.stored_as(str, encode=lambda money: money.text, decode=Money.parse)]
@@ -87,8 +118,20 @@ class Thing(sk.Item, table=THINGS):
     rank: Rank = Rank(1)
     seen: Annotated[datetime, sk.epoch_ms] | None = None
     at: Annotated[datetime, sk.seconds] | None = None
+    opens: time = time()
+    hours: list[time] = sk.field(default_factory=list)
+    point: Point | None = None
+    points: dict[str, Point] = sk.field(default_factory=dict)
+    address: Address | None = None
+    addresses: list[Address] = sk.field(default_factory=list)
+    colours: dict[Colour, int] = sk.field(default_factory=dict)
+    days: dict[Day, list[time]] = sk.field(default_factory=dict)
+    sides: dict[Literal["left", "right"], Point] = sk.field(default_factory=dict)
+    box: Box[int] | None = None
+    boxes: list[Box[Point]] = sk.field(default_factory=list)
 
     key = sk.Key("OWNER#{owner}", "THING#{id}")
     by_took = sk.Index("gsi1", "TOOK#{owner}", "{took}")
     by_rank = sk.Index("gsi2", "RANK#{owner}", "{rank}")
     by_price = sk.Index("gsi3", "PRICE#{owner}", "P#{price}#{rank}")
+    by_opening = sk.Index("gsi4", "OPENS#{owner}", "{opens}#{id}")

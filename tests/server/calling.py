@@ -44,7 +44,7 @@ async def call(middleware: Middleware, method: str, path: str, body: object = No
 async def answer_to(middleware: Middleware, request: Request) -> Answer:
     answered: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
-    pending: Any = SimpleNamespace(send=answered.set_result)
+    pending: Any = SimpleNamespace(send=answered.set_result, is_unread=lambda: False)
     handler = AppRequestHandler(middleware, ResponseWriter(0.0), "127.0.0.1")
     return read(handler.begin(request, lambda: pending) or await answered)
 

@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from random import Random
+from typing import cast
 from weakref import WeakKeyDictionary
 
 import pytest
@@ -16,7 +17,9 @@ import uvloop
 from sortkey.http.connection import IDLE_SECONDS, LINGER_SECONDS, REQUEST_SECONDS, STALLED_SECONDS, Connection
 from sortkey.http.request_parser import HEAD_BYTES
 from sortkey.server.app_server import AppServer
+from sortkey.server.exchange import Exchange
 from sortkey.server.metrics import Metrics
+from sortkey.server.middleware import Middleware
 from tests.server.conftest import notes_in_memory
 
 SEARCH = b'{"names": ["a"]}'
@@ -259,7 +262,8 @@ def test_the_answer_to_head_has_no_body_and_says_how_long_it_would_be() -> None:
 @pytest.mark.parametrize(
     ("target", "status"),
     [
-        (b"/notes/s/%61?x=%62", 200),
+        (b"/notes/s/%61?", 200),
+        (b"/notes/s/%61?x=%62", 400),
         (b"/notes/s/b", 404),
         (b"/notes/s/%FF", 400),
         (b"/notes/s/a?x=%FE", 400),
@@ -336,6 +340,7 @@ def test_mutilated_requests_are_never_answered_by_500() -> None:
     with_server(use)
 
 
+@pytest.mark.slow
 def test_a_stop_answers_what_has_begun_and_closes_the_rest() -> None:
     async def use(server: AppServer) -> None:
         async with client_of(server) as idle, client_of(server) as busy:
@@ -363,5 +368,34 @@ def test_metrics_count_connections() -> None:
             assert samples["sortkey_http_connections"] == 1
             assert samples["sortkey_http_received_bytes_total"] == len(GET)
             assert samples["sortkey_http_sent_bytes_total"] > 0
+
+    with_server(use)
+
+
+# A handler with much to do asks, and does not begin the rest.
+def test_a_client_that_leaves_before_its_answer_is_noticed() -> None:
+    begun: asyncio.Queue[Exchange] = asyncio.Queue()
+    goes_on = asyncio.Event()
+
+    class Slow:
+        async def answer(self, exchange: Exchange) -> None:
+            begun.put_nowait(exchange)
+            await goes_on.wait()
+            exchange.answer(200, b"", [])
+
+    async def use(server: AppServer) -> None:
+        server._middleware = cast(Middleware, Slow())
+        async with client_of(server) as stays, client_of(server) as leaves:
+            await stays.send(GET)
+            staying = await begun.get()
+            await leaves.send(GET)
+            leaving = await begun.get()
+            assert not leaving.gone()
+            leaves.close()
+            while not leaving.gone():
+                await asyncio.sleep(0)
+            assert not staying.gone()
+            goes_on.set()
+            assert (await stays.answer())[0] == 200
 
     with_server(use)

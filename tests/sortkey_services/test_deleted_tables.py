@@ -37,7 +37,7 @@ DEPOSIT = {
     "goalId": "g",
     "currentBalance": 1,
     "status": "PENDING_CONFIRMATION",
-    "updatedAt": "2100-05-15T14:23:00Z",
+    "updatedAt": "2026-05-15T14:23:00Z",
 }
 REQUESTS: list[tuple[ServiceDefinition, str, str, Any]] = [
     (BOOSTS, "POST", "/boosts/de/campaigns", CAMPAIGN),

@@ -24,6 +24,7 @@ def store(large_store: ByteStore) -> ByteStore:
 
 
 # Writes split and merge the leaves that the check has not seen.
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_writes_during_the_check_are_read(store: ByteStore, seed: int) -> None:
     chance = Random(seed)
@@ -70,6 +71,7 @@ def writing(store: ByteStore, work: Callable[[ByteBatch], None]) -> Callable[[],
 
 
 # The leaves before and behind the place where the check is are split, merged and moved to other pages.
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_stretches")
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("is_damaged", [False, True])

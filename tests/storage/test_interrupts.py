@@ -87,17 +87,15 @@ class Interrupter:
 
 
 class NotedLock(WriteLock):
-    """Another process has it whenever it is tried, and then releases it at once."""
+    """No other process has it."""
 
     def __init__(self) -> None:
         self.held = False
         self.release = self._release
 
     def try_acquire(self) -> bool:
-        return False
-
-    def acquire(self) -> None:
         self.held = True
+        return True
 
     def _release(self) -> None:
         self.held = False

@@ -1,4 +1,4 @@
-"""docs/internals/architecture.md walks through four requests. Each walk names the files that its request enters."""
+"""docs/internals/architecture.md walks through five requests. Each walk names the files that its request enters."""
 
 from __future__ import annotations
 

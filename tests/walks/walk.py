@@ -1,4 +1,4 @@
-"""The four walks of docs/internals/architecture.md, measured: the files that a request enters once caches are warm."""
+"""The five walks of docs/internals/architecture.md, measured: the files that a request enters once caches are warm."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ CAMPAIGN = {
     "status": "ACTIVE",
     "updatedAt": "2026-08-01T00:00:00Z",
 }
+PRICES = '{ basePrices(store: "12") { edges { cursor node { product amount } } pageInfo { hasNextPage } } }'
 LOOKUP = {"district": "BER-01", "partnerIds": ["10740321", "10740322"], "at": "2026-08-24T12:30:00+02:00"}
 
 
@@ -187,9 +188,16 @@ def boosts_lookup(folder: Path) -> Walk:
         return server.walk(lambda: server.post("/boosts/de/lookup", LOOKUP))
 
 
+def graphql_page(folder: Path) -> Walk:
+    with program(folder, "serve", "pricing", "--store", "memory:", "--no-follow", "--access-log", "off") as server:
+        server.post("/pricing/changes", {"store": "12", "product": "P1", "amount": "1.50"})
+        return server.walk(lambda: server.post("/graphql", {"query": PRICES}))
+
+
 WALKS: dict[str, Callable[[Path], Walk]] = {
     "GetItem on the wire": get_item,
     "PutItem with an index and a stream": put_item,
     "`db.page` embedded": page,
     "A boosts lookup": boosts_lookup,
+    "A GraphQL page of prices": graphql_page,
 }

@@ -73,6 +73,9 @@ def add_arguments(command: Parser) -> None:
     command.add_argument("--table", metavar="T", action="append", help="only this table; may be given several times")
     command.add_argument("--repair", action="store_true", help="rewrite index keys and TTL attributes that are wrong")
     command.add_argument("--upgrade", action="store_true", help="with --repair: also write rows of older versions anew")
+    command.add_argument(
+        "--rewrite", action="store_true", help="with --repair: also write values in their field's form"
+    )
     command.add_argument("--segments", metavar="N", type=int, help="segments to read in parallel (1)")
     command.add_argument("--rate", metavar="U", type=float, help="units to read, and to write, per second at most")
     command.add_argument("--resume", metavar="FILE", help="keep the state here, and continue from it if it is there")
@@ -98,8 +101,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _chosen(arguments: argparse.Namespace) -> list[Table]:
-    if arguments.upgrade and not arguments.repair:
-        raise CannotAudit("--upgrade writes rows, so it needs --repair")
+    for option in ("upgrade", "rewrite"):
+        if getattr(arguments, option) and not arguments.repair:
+            raise CannotAudit(f"--{option} writes rows, so it needs --repair")
     declared = {table.name: table for table in tables_in(import_user_module(arguments.module))}
     if not declared:
         raise CannotAudit(f"module {arguments.module!r} has no class with a table")
@@ -134,6 +138,7 @@ def _audit(db: Session, table: Table, arguments: argparse.Namespace, file: Audit
             table,
             repair=arguments.repair,
             upgrade=arguments.upgrade,
+            rewrite=arguments.rewrite,
             segments=arguments.segments if before.cursor is None else None,
             rate=arguments.rate,
             after=before.cursor,
@@ -174,7 +179,7 @@ class AuditFile:
     @classmethod
     def open(cls, arguments: argparse.Namespace) -> AuditFile:
         """Raises WrongFile if the file has the state of another audit, or something else, or cannot be made."""
-        flags = [f"--{name}" for name in ("repair", "upgrade") if getattr(arguments, name)]
+        flags = [f"--{name}" for name in ("repair", "upgrade", "rewrite") if getattr(arguments, name)]
         command = [arguments.module, "--store", arguments.store, *flags]
         path = None if arguments.resume is None else Path(arguments.resume)
         if path is not None and not path.parent.is_dir():

@@ -16,7 +16,7 @@ import argparse
 import ast
 import sys
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Final, Literal, get_args, get_origin
@@ -38,6 +38,7 @@ _EXAMPLES: Final[dict[Any, Any]] = {
     bytes: b"\x01",
     datetime: datetime(2026, 1, 1, tzinfo=UTC),
     date: date(2026, 1, 1),
+    time: time(12),
     UUID: UUID(int=1),
 }
 
@@ -176,6 +177,7 @@ def _instant(text: str) -> datetime:
 _TYPES: Final[dict[str, Any]] = {
     "UUID": UUID,
     "date": date,
+    "time": time,
     "datetime": datetime,
     "Decimal": Decimal,
     "timedelta": timedelta,
@@ -183,6 +185,7 @@ _TYPES: Final[dict[str, Any]] = {
 _FROM_TEXT: Final[dict[Any, Callable[[str], Any]]] = {
     UUID: UUID,
     date: date.fromisoformat,
+    time: time.fromisoformat,
     datetime: _instant,
     Decimal: Decimal,
     int: int,

@@ -91,8 +91,10 @@ async def follow(
 ) -> None:
     """Run until a signal; when it returns, batches in progress are handled and saved, and the leases given up."""
     async with async_connect(store, tables=definition.tables(settings)) as session:
-        service = definition.make(session, settings)
+        service = definition.service(session, settings)
         await service.start()
+        if not service.feeds:
+            raise BadSettings(f"the service {definition.name} has no change feeds with these settings; see its page")
         follower = Follower(session, service.feeds, lease_seconds=lease_seconds, dead_letters=dead_letters)
         process.on_stop_signal(follower.stop)
         process.tune_interpreter()

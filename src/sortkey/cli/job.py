@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -52,7 +53,7 @@ def run(command: str, noun: str, job_of: JobOf, given: argparse.Namespace) -> in
     job_run = JobRun(arguments, settings, store, connect, Bars(command))
     try:
         with installed_by("batch"):
-            asyncio.run(job.run(job_run))
+            asyncio.run(_run(job, job_run))
     except (BadSettings, JobRejected) as error:
         return print_error(command, str(error))
     except (JobFailed, LoadError) as error:
@@ -60,10 +61,28 @@ def run(command: str, noun: str, job_of: JobOf, given: argparse.Namespace) -> in
         return 1
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
         return print_error(command, f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         print_error(command, f"interrupted; {job.when_interrupted}")
         return 1
     return 0
+
+
+async def _run(job: Job, job_run: JobRun) -> None:
+    """SIGTERM cancels the job, as an interrupt from the keyboard does, so that it removes its temporary files. The
+    second one ends the process, whatever it does."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def cancel(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        task.cancel()
+        loop.call_soon_threadsafe(lambda: None)
+
+    before = signal.signal(signal.SIGTERM, cancel)
+    try:
+        await job.run(job_run)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _connect(store: str, tables: Sequence[type[Item] | Table]) -> AbstractAsyncContextManager[AsyncSession]:

@@ -23,7 +23,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "batch": Command("run a service's batch job, which replaces all that it serves at once", "server"),
     "bench": Command("run the benchmarks of a checkout", "dev"),
     "check": Command("check that a data folder is consistent"),
+    "cost": Command("tell what a service costs a month on DynamoDB", "server"),
     "db": Command("serve DynamoDB's protocol", "endpoint"),
+    "dead-letters": Command("list, show, send again or drop what a service's feeds and worker gave up", "server"),
     "doctor": Command("tell whether this machine, a data folder or an endpoint is fit"),
     "explain": Command("show the request and the cost of an access path"),
     "follow": Command("run a service's change feeds", "server"),
@@ -32,6 +34,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "recount": Command("count a service's aggregates anew, and repair them", "server"),
     "serve": Command("serve the named services over HTTP", "server"),
     "tables": Command("print the tables that a module declares, for CloudFormation, Terraform or the CDK"),
+    "template": Command("print a service as a CloudFormation template, for AWS", "server"),
     "token": Command("create a token for the HTTP services", "server"),
     "up": Command("serve all services and the DynamoDB endpoint", "server"),
     "worker": Command("feed a service from a Kafka topic", "kafka"),
@@ -62,7 +65,7 @@ def parser(name: str | None = None) -> Parser:
         command = commands.add_parser(each, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         if each == name:
             with installed_by(extra):
-                module = import_module(f"sortkey.cli.{name}")
+                module = import_module(f"sortkey.cli.{name.replace('-', '_')}")
             module.add_arguments(command)
             command.set_defaults(run=module.run, command=command)
     return top

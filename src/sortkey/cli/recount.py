@@ -23,6 +23,7 @@ from sortkey.cli.audit import ProgressBar
 from sortkey.cli.follow import service_with_feeds
 from sortkey.cli.services import add_service_argument, existing_store, settings_of
 from sortkey.feeds.changes.change_feed import ChangeFeed
+from sortkey.feeds.resend.store_letters import aggregator_of
 from sortkey.feeds.shards.leases import handled_by
 from sortkey.feeds.timers.timers import Timers
 from sortkey.model.errors import DecodeError, EncodeError, KeyPartError, ModelError
@@ -69,7 +70,7 @@ async def _recount(
     definition: ServiceDefinition, settings: Mapping[str, Any], store: str, repair: bool
 ) -> list[Recounted]:
     async with async_connect(store, tables=definition.tables(settings)) as session:
-        feeds = definition.make(session, settings).feeds
+        feeds = definition.service(session, settings).feeds
         aggregators = [(feed, owner) for feed in _change_feeds(feeds) if (owner := aggregator_of(feed)) is not None]
         if not aggregators:
             raise BadSettings(f"the service {definition.name} has no feed of an aggregate")
@@ -78,12 +79,6 @@ async def _recount(
 
 def _change_feeds(feeds: Sequence[ChangeFeed[Any] | Timers[Any]]) -> list[ChangeFeed[Any]]:
     return [feed for feed in feeds if isinstance(feed, ChangeFeed)]
-
-
-def aggregator_of(feed: ChangeFeed[Any]) -> Aggregator | None:
-    """The aggregator whose `on_changes` the feed calls."""
-    owner = getattr(feed.on_changes, "__self__", None)
-    return owner if isinstance(owner, Aggregator) else None
 
 
 async def _recounted(session: AsyncSession, feed: ChangeFeed[Any], aggregator: Aggregator, repair: bool) -> Recounted:

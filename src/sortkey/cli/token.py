@@ -18,7 +18,11 @@ from sortkey.services.interface import BadSettings
 def add_arguments(command: Parser) -> None:
     command.add_argument("name", metavar="NAME", help="the client's name in the access log")
     command.add_argument(
-        "scopes", metavar="SCOPE", nargs="+", help=f"SERVICE:read or SERVICE:write, where SERVICE is {service_help()}"
+        "scopes",
+        metavar="SCOPE",
+        nargs="+",
+        help="SERVICE:read or SERVICE:write; :TENANT or :/PATH behind it restricts it to a tenant, or to a part of the "
+        f"paths; SERVICE is {service_help()}",
     )
     command.add_argument("--tokens", metavar="FILE", type=Path, required=True, help="the file to add its hash to")
 
@@ -43,14 +47,15 @@ def scopes_of(given: Sequence[str]) -> list[str]:
     services = set(registered_names())
     scopes = []
     for scope in given:
-        service, _, right = scope.rpartition(":")
-        if ":" in service:
-            name = service_named(service).name
+        first, _, rest = scope.partition(":")
+        second, _, right = rest.partition(":")
+        if first in services or second in tokens.RIGHTS or not right:
+            scopes.append(scope)
+        else:
+            name = service_named(f"{first}:{second}").name
             services.add(name)
             scopes.append(f"{name}:{right}")
-        else:
-            scopes.append(scope)
-    tokens.check_scopes(scopes, services)
+    tokens.read_scopes(scopes, services)
     return scopes
 
 

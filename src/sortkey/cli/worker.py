@@ -33,11 +33,12 @@ from sortkey.feeds.kafka.kafka_settings import (
 from sortkey.feeds.kafka.message import Consumer
 from sortkey.feeds.kafka.metrics import FAMILIES
 from sortkey.feeds.kafka.worker import KafkaWorker, WorkerFailed
+from sortkey.feeds.shards.outages import ATTEMPTS, IN_A_ROW, FailureRule, failure_rule
 from sortkey.feeds.status_server import StatusServer
 from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback, listen, url_of
 from sortkey.http.metrics import render
 from sortkey.http.process import tune_interpreter
-from sortkey.model.errors import ModelError
+from sortkey.model.errors import DeclarationError, ModelError
 from sortkey.model.sessions.connect import async_connect
 from sortkey.services.interface import BadSettings, ServiceDefinition
 from sortkey.storage import StorageError
@@ -52,6 +53,14 @@ def add_arguments(command: Parser) -> None:
     command.add_argument("--topic", metavar="T", required=True, help="the topic to consume")
     command.add_argument("--group", metavar="G", help="workers of one group share the partitions (sortkey-SERVICE)")
     command.add_argument("--dead-letters", metavar="TOPIC", help="where rejected messages go (T.dead-letters)")
+    command.add_argument("--attempts", metavar="N", type=int, default=ATTEMPTS, help=f"tries of a message ({ATTEMPTS})")
+    command.add_argument(
+        "--in-a-row", metavar="N", type=int, default=IN_A_ROW, help=f"messages that fail in an outage ({IN_A_ROW})"
+    )
+    command.add_argument(
+        "--outages", metavar="CLASS", action="append", default=[], help="an exception that is an outage"
+    )
+    command.add_argument("--poison", metavar="CLASS", action="append", default=[], help="one that rejects a message")
     command.add_argument("--kafka-config", metavar="FILE", type=Path, help="librdkafka properties, lines of name=value")
     add_store_argument(command)
     add_config_argument(command)
@@ -65,11 +74,12 @@ def run(arguments: argparse.Namespace) -> int:
         settings = settings_of(arguments.config, definition.name)
         store = shared_store(arguments.store, "would lose all messages when the worker ends")
         kafka = kafka_settings(arguments, definition.name)
+        rule = rule_of(arguments)
         with listen(arguments.host, arguments.metrics_port) as listening:
             hosts = AllowedHosts((arguments.host, *arguments.allowed_hosts)) if is_loopback(arguments.host) else None
             prepare(kafka, START_SECONDS)
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(work(definition, settings, kafka, store, listening, hosts))
+                runner.run(work(definition, settings, kafka, rule, store, listening, hosts))
     except (BadSettings, CannotListen, KafkaUnusable) as error:
         return print_error("worker", str(error))
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
@@ -86,16 +96,17 @@ async def work(
     definition: ServiceDefinition,
     settings: Mapping[str, Any],
     kafka: KafkaSettings,
+    rule: FailureRule,
     store: str,
     listening: socket.socket,
     hosts: AllowedHosts | None,
 ) -> None:
     """Run until a signal; when it returns, batches in progress are in the store and their offsets committed."""
     async with async_connect(store, tables=definition.tables(settings)) as session:
-        service = definition.make(session, settings)
+        service = definition.service(session, settings)
         assert isinstance(service, Consumer)
         await service.start()
-        worker = KafkaWorker(kafka, service)
+        worker = KafkaWorker(kafka, service, rule=rule)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, worker.stop)
         tune_interpreter()
@@ -107,6 +118,14 @@ def service_with_messages(name: str) -> ServiceDefinition:
     """Raises BadSettings."""
     lacks = "the service {name} takes no messages of a topic; those that do: {others}"
     return service_with(name, lambda definition: definition.takes_messages, lacks)
+
+
+def rule_of(arguments: argparse.Namespace) -> FailureRule:
+    """Raises BadSettings."""
+    try:
+        return failure_rule("worker", arguments.attempts, arguments.in_a_row, arguments.outages, arguments.poison)
+    except DeclarationError as error:
+        raise BadSettings(str(error)) from None
 
 
 def kafka_settings(arguments: argparse.Namespace, service: str) -> KafkaSettings:

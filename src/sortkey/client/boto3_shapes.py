@@ -130,7 +130,7 @@ def date_records(records: list[dict[str, Any]]) -> None:
     for record in records:
         change = record["dynamodb"]
         created = change["ApproximateCreationDateTime"]
-        if type(created) is not datetime:
+        if not isinstance(created, datetime):
             if last is None or last[0] != created:
                 last = created, to_datetime(created)
             change["ApproximateCreationDateTime"] = last[1]
@@ -144,12 +144,14 @@ def to_datetime(seconds: float) -> datetime:
 class Unparsed:
     """One item, or a list of them, as DynamoDB JSON text. The model parses it into its classes directly."""
 
-    __slots__ = ("binary", "text")
+    __slots__ = ("binary", "is_foreign", "text")
 
-    def __init__(self, text: bytes, binary: bool) -> None:
+    def __init__(self, text: bytes, binary: bool, is_foreign: bool = False) -> None:
         self.text = text
         self.binary = binary
         """Whether binary, which is base64 here, may occur in the text."""
+        self.is_foreign = is_foreign
+        """Whether another store wrote the text, which may have numbers in any spelling."""
 
     def parsed(self) -> Any:
         """In boto3's shape."""

@@ -24,7 +24,7 @@ from sortkey.client.methods import R
 from sortkey.client.open_databases import DatabaseHandle, open_database
 from sortkey.client.service_model import ClientMeta, response_metadata
 from sortkey.client.stores import Capabilities
-from sortkey.clock import monotonic
+from sortkey.clock import DEADLINE, monotonic
 from sortkey.engine import requests
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
@@ -32,13 +32,16 @@ from sortkey.engine.operations import WRITES
 from sortkey.engine.operations.fast_path import rows_by_text_keys
 from sortkey.engine.operations.items import row_by_key
 from sortkey.engine.operations.write import BulkPut
+from sortkey.engine.requests.expression_parameters import only_condition
 from sortkey.engine.requests.items import GetItem
 from sortkey.engine.requests.shapes import Shape
 from sortkey.engine.rows.stored_item import has_binary, text
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams import stream_reader
 from sortkey.engine.tables.core import Answer
-from sortkey.errors import DynamoDBError
+from sortkey.errors import DynamoDBError, ServiceUnavailableException
+from sortkey.expressions import Condition
+from sortkey.storage import FolderBusy, Ticket
 from sortkey.storage.write_queue import WriteQueue
 from sortkey.values.attribute import Item
 
@@ -122,10 +125,24 @@ class AnyEmbeddedClient(AnyClient[R]):
             return database.execute(operation, typed_request(operation, members, binary))
         except DynamoDBError as error:
             raise errors.client_error(operation, members, error) from None
+        except FolderBusy as busy:
+            raise _busy_error(operation, members, busy) from None
+
+
+def _busy_error(operation: str, members: dict[str, Any], busy: FolderBusy) -> Exception:
+    """The error of a write that another process was in the way of: the answer of an endpoint, unless the caller has a
+    deadline."""
+    if DEADLINE.get() is not None:
+        return busy
+    return errors.client_error(operation, members, ServiceUnavailableException(f"Nothing was written: {busy}"))
 
 
 class EmbeddedClient(AnyEmbeddedClient[dict[str, Any]], Client):
-    """Any number of threads may share one client. A write returns when it is on disk."""
+    """Any number of threads may share one client. A write returns when it is on disk.
+
+    While another process writes to the folder, a write waits until the caller's `DEADLINE`, or half a minute. Then it
+    is withdrawn, and raises.
+    """
 
     _call = AnyEmbeddedClient._execute
     _call_unparsed = AnyEmbeddedClient._execute_unparsed
@@ -180,7 +197,8 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
 
     Any number of event loops may share one client.
 
-    A write whose task is cancelled happens as a whole or not at all.
+    A write whose task is cancelled happens as a whole or not at all. If it waits for another process, it does not
+    happen.
     """
 
     async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
@@ -189,10 +207,15 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
         database = self.database
         pending = _PendingWrite()
         try:
-            database.submit(operation, typed_request(operation, members), pending.done)
+            ticket = database.submit(operation, typed_request(operation, members), pending.done)
             answer = await pending.future
         except DynamoDBError as error:
             raise errors.client_error(operation, members, error) from None
+        except FolderBusy as busy:
+            raise _busy_error(operation, members, busy) from None
+        except asyncio.CancelledError:
+            database.store.queue.withdraw_one(ticket)
+            raise
         return boto3_answer(operation, answer)
 
     async def _call_unparsed(self, operation: str, members: dict[str, Any], binary: bool = True) -> dict[str, Any]:
@@ -243,6 +266,7 @@ class RowPuts:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._puts = BulkPut(database)
+        self._conditions: dict[int, tuple[dict[str, Any], Condition | None]] = {}
 
     def __len__(self) -> int:
         return len(self._puts)
@@ -252,19 +276,29 @@ class RowPuts:
         """The size of the rows."""
         return self._puts.bytes
 
-    def add(self, table: str, row: dict[str, Any]) -> None:
-        """Add a row in boto3's shape. Raises the ClientError of a PutItem; the rows that were added before are kept."""
+    def add(self, table: str, row: dict[str, Any], condition: dict[str, Any] | None = None) -> None:
+        """Add a row in boto3's shape. Raises the ClientError of a PutItem; the rows that were added before are kept.
+        `condition` are the members of a PutItem that make its condition; it is compiled once for each dict."""
         try:
+            compiled = None if condition is None else self._condition(table, condition)
             try:
-                self._puts.add(table, row)
+                self._puts.add(table, row, compiled)
             except DynamoDBError:
                 # Most rows have no binary. To convert only those that have saves a tenth of the time.
                 converted = _dynamodb_json(table, row)
                 if converted is row:
                     raise
-                self._puts.add(table, converted)
+                self._puts.add(table, converted, compiled)
         except DynamoDBError as error:
             raise errors.client_error("PutItem", {"TableName": table, "Item": row}, error) from None
+
+    def _condition(self, table: str, members: dict[str, Any]) -> Condition | None:
+        known = self._conditions.get(id(members))
+        if known is None:
+            request = typed_request("PutItem", {"TableName": table, "Item": {}, **members})
+            # With the members, whose id no other dict has as long as they are kept.
+            known = self._conditions[id(members)] = (members, only_condition(request))
+        return known[1]
 
     def submit(self) -> PendingPuts:
         """Put the rows without waiting."""
@@ -276,7 +310,7 @@ class RowPuts:
             pending.ran(monotonic() - began)
             return answer
 
-        self._database.submit_work(work, pending.done)
+        pending.ticket = self._database.submit_work(work, pending.done)
         return pending
 
 
@@ -285,6 +319,7 @@ class PendingPuts:
 
     def __init__(self, queue: WriteQueue[WriteBatch]) -> None:
         self._queue = queue
+        self.ticket: Ticket[WriteBatch]
         self.turn: Future[dict[str, Any]] = Future()
         self.answer: Future[dict[str, Any]] = Future()
         for future in (self.turn, self.answer):
@@ -301,6 +336,10 @@ class PendingPuts:
         # The work runs again if the map was full.
         if not self.turn.done():
             self.turn.set_result({})
+
+    def give_up(self) -> None:
+        if self._queue.withdraw_one(self.ticket):
+            self.done(None, self._queue.busy_error())
 
     def done(self, answer: Answer | None, error: BaseException | None) -> None:
         self.sync_seconds = monotonic() - self._ran_at

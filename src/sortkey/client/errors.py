@@ -16,7 +16,13 @@ from sortkey.errors import DynamoDBError
 _REQUEST_ERRORS: Final = frozenset({"ValidationException", "SerializationException"})
 """Codes of errors in requests that boto3 might not have sent."""
 UNMODELLED: Final = frozenset(
-    {"ValidationException", "SerializationException", "UnknownOperationException", "AccessDeniedException"}
+    {
+        "ValidationException",
+        "SerializationException",
+        "UnknownOperationException",
+        "AccessDeniedException",
+        "ServiceUnavailableException",
+    }
 )
 """Codes that the service model lacks; boto3's response has only `Error` for them."""
 CAPITAL_MESSAGE: Final = frozenset(

@@ -6,7 +6,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import Future
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from sortkey.client import paginators, waiters
@@ -20,14 +19,6 @@ from sortkey.engine.database import Database
 if TYPE_CHECKING:
     from botocore.paginate import Paginator
     from botocore.waiter import Waiter
-
-DEADLINE: Final[ContextVar[float | None]] = ContextVar("DEADLINE", default=None)
-"""When a call through the sync remote client must be done, on the monotonic clock; None waits as long as botocore does.
-
-botocore's timeouts are settings of a client, the same for all its requests, and it retries after each. A caller with
-less time sets this around a call: connecting and reading then wait no longer than the time left, and a request that
-fails after the deadline is not retried but raises TimeoutError. `remote.Connections` implements it.
-"""
 
 
 def warn_unclosed(client: object, url: str) -> None:
@@ -69,7 +60,11 @@ class PendingCommit(Protocol):
 
     @property
     def answer(self) -> Future[dict[str, Any]]:
-        """Done when all is on disk; has the ConsumedCapacity."""
+        """Done when all is on disk; has the ConsumedCapacity, and as `Unwritten` which rows, by their place, were not
+        put because their condition was not met."""
+
+    def give_up(self) -> None:
+        """Withdraw it if it waits for another process that writes: its answer is FolderBusy then."""
 
 
 class InProcessPuts(Protocol):
@@ -81,8 +76,9 @@ class InProcessPuts(Protocol):
     def bytes(self) -> int:
         """The size of the rows."""
 
-    def add(self, table: str, row: dict[str, Any]) -> None:
-        """Add a row in boto3's shape. Raises the ClientError of a PutItem; the rows that were added before are kept."""
+    def add(self, table: str, row: dict[str, Any], condition: dict[str, Any] | None = None) -> None:
+        """Add a row in boto3's shape. Raises the ClientError of a PutItem; the rows that were added before are kept.
+        `condition` are the members of a PutItem that make its condition; it is compiled once for each dict."""
 
     def submit(self) -> PendingCommit:
         """Put the rows without waiting."""

@@ -1,14 +1,14 @@
 """The databases that this process has open, and the clients that use them.
 
 LMDB forbids a process to open one file twice, so all clients of a folder share one `Database`; the last client to close
-closes it. Each client of `memory:` has a database of its own.
+closes it. So do those of `memory:NAME`. Each client of `memory:` has a database of its own.
 
 A client that is collected without having been closed leaves its handle here, and a thread closes it. The collection may
 happen anywhere, even in a thread that holds a lock of this module or of the database, so nothing may wait there.
 
 A database cannot be used across a fork: the child would share the parent's locks and its slots in LMDB's reader table,
 and closing it there would take them from the parent. So in a child, every handle opened before the fork is closed, and
-the folders that were open cannot be opened. A hook at the fork costs calls nothing; comparing process ids would cost
+the stores that were open cannot be opened. A hook at the fork costs calls nothing; comparing process ids would cost
 each call a system call.
 """
 
@@ -28,6 +28,8 @@ from sortkey.engine.faults.faults import Faults
 from sortkey.engine.faulty_database import open_database as start_database
 
 _FORK_ADVICE: Final = "open it after the fork, or start processes with 'spawn' or 'forkserver'"
+_Shared = Path | str
+"""What clients share a database by: a folder, or a name in memory."""
 
 
 _logger = logging.getLogger(__name__)
@@ -36,10 +38,12 @@ _logger = logging.getLogger(__name__)
 class DatabaseHandle:
     """One client's use of a database; `database` is None once the handle is closed."""
 
-    __slots__ = ("__weakref__", "_open_databases", "_reason", "database", "url")
+    __slots__ = ("__weakref__", "_open_databases", "_reason", "database", "shared", "url")
 
-    def __init__(self, open_databases: _OpenDatabases, url: str, database: Database) -> None:
+    def __init__(self, open_databases: _OpenDatabases, url: str, database: Database, shared: _Shared | None) -> None:
         self._open_databases = open_databases
+        self.shared = shared
+        """The folder, or the name in memory, that it is shared by; None if it is this client's own."""
         self._reason = ""
         self.url = url
         self.database: Database | None = database
@@ -68,10 +72,10 @@ class _OpenDatabases:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._folders: dict[Path, tuple[Database, int]] = {}
-        """Each folder's database, and the number of its handles."""
+        self._shared: dict[_Shared, tuple[Database, int]] = {}
+        """The database of each folder and of each name in memory, and the number of its handles."""
         self._handles: WeakSet[DatabaseHandle] = WeakSet()
-        self._inherited: dict[Path, Database] = {}
+        self._inherited: dict[_Shared, Database] = {}
         self.abandoned: SimpleQueue[DatabaseHandle] = SimpleQueue()
         """Its `put` may be called while another `put` of the same thread is under way."""
         self._releasing: threading.Thread | None = None
@@ -81,38 +85,37 @@ class _OpenDatabases:
             if self._releasing is None:
                 self._releasing = threading.Thread(target=self._release_abandoned, name="sortkey-release", daemon=True)
                 self._releasing.start()
-            handle = DatabaseHandle(self, store.url, self._database(store.path, faults))
+            shared = store.name or None if store.path is None else store.path.resolve()
+            handle = DatabaseHandle(self, store.url, self._database(store, shared, faults), shared)
             self._handles.add(handle)
             return handle
 
-    def _database(self, path: Path | None, faults: Faults | None) -> Database:
-        if path is None:
+    def _database(self, store: StoreAddress, shared: _Shared | None, faults: Faults | None) -> Database:
+        if shared is None:
             return start_database(None, faults)
-        folder = path.resolve()
-        if folder in self._inherited:
-            raise RuntimeError(f"{str(path)!r} was open when this process was forked: {_FORK_ADVICE}")
-        database, handles = self._folders.get(folder) or (start_database(folder, faults), 0)
+        shown = store.url if store.path is None else str(store.path)
+        if shared in self._inherited:
+            raise RuntimeError(f"{shown!r} was open when this process was forked: {_FORK_ADVICE}")
+        folder = shared if isinstance(shared, Path) else None
+        database, handles = self._shared.get(shared) or (start_database(folder, faults), 0)
         if database.faults != faults:
-            raise ValueError(
-                f"{str(path)!r} is open in this process with {database.faults}; open it with the same faults"
-            )
-        self._folders[folder] = (database, handles + 1)
+            raise ValueError(f"{shown!r} is open in this process with {database.faults}; open it with the same faults")
+        self._shared[shared] = (database, handles + 1)
         return database
 
     def release(self, handle: DatabaseHandle) -> None:
         with self._lock:
             database = handle.detach("is closed")
-            if database is not None and self._was_last(database):
+            if database is not None and self._was_last(handle.shared):
                 database.close()
 
-    def _was_last(self, database: Database) -> bool:
+    def _was_last(self, shared: _Shared | None) -> bool:
         """Count one handle less; whether it was the last one."""
-        folder = database.store.path
-        if folder is None:
+        if shared is None:
             return True
-        _, handles = self._folders.pop(folder)
+        database, handles = self._shared.pop(shared)
         if handles > 1:
-            self._folders[folder] = (database, handles - 1)
+            self._shared[shared] = (database, handles - 1)
         return handles == 1
 
     def _release_abandoned(self) -> None:
@@ -129,8 +132,8 @@ class _OpenDatabases:
         self.abandoned, self._releasing = SimpleQueue(), None
         for handle in self._handles:
             handle.detach(f"was opened before this process was forked: {_FORK_ADVICE}")
-        self._inherited.update((folder, database) for folder, (database, _) in self._folders.items())
-        self._folders.clear()
+        self._inherited.update((shared, database) for shared, (database, _) in self._shared.items())
+        self._shared.clear()
 
 
 _OPEN_DATABASES: Final = _OpenDatabases()

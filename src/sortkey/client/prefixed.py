@@ -124,8 +124,8 @@ class PrefixedPuts:
     def bytes(self) -> int:
         return self._puts.bytes
 
-    def add(self, table: str, row: dict[str, Any]) -> None:
-        self._puts.add(self._prefix + table, row)
+    def add(self, table: str, row: dict[str, Any], condition: dict[str, Any] | None = None) -> None:
+        self._puts.add(self._prefix + table, row, condition)
 
 
 class AnyPrefixedClient(AnyClient[R], Generic[C, R]):

@@ -37,13 +37,13 @@ from urllib3.exceptions import SSLError as UrllibSSLError
 
 from sortkey.client import errors, remote_formats, remote_reads
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
-from sortkey.client.interface import DEADLINE, Client
+from sortkey.client.interface import Client
 from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, AwsSession
 from sortkey.client.remote_formats import request_body
 from sortkey.client.remote_reads import RemoteReads
 from sortkey.client.service_model import METHOD_OF, service_of
 from sortkey.client.stores import DEFAULT_ACCESS, AwsAccess, Capabilities, Remote, capabilities_of
-from sortkey.clock import monotonic
+from sortkey.clock import DEADLINE, monotonic
 
 _SHORTEST: Final = 0.001
 """A timeout of zero would make the socket non-blocking."""

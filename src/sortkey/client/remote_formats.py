@@ -13,11 +13,13 @@ describes; and it reads errors, and bodies that are not JSON. Both ways meet in 
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
 import orjson
 
+from sortkey.client import errors
 from sortkey.client.boto3_shapes import (
     UNPARSED_READS,
     NeedsBotocore,
@@ -29,6 +31,7 @@ from sortkey.client.boto3_shapes import (
 from sortkey.engine.requests import OPERATIONS
 from sortkey.engine.requests.items import KeysAndAttributes
 from sortkey.engine.requests.shapes import Shape
+from sortkey.values.errors import not_unicode
 
 _STRUCTURED: Final = frozenset({"AttributeUpdates", "Expected", "KeyConditions", "QueryFilter", "ScanFilter"})
 """Members with nested structures, where a misspelt name would go unnoticed."""
@@ -54,6 +57,7 @@ _BATCH_WRITES: Final = ({"PutRequest": {"Item"}}, {"DeleteRequest": {"Key"}})
 _WITHOUT_TIMES: Final = frozenset(
     {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
 )
+_HALF: Final = re.compile("[\ud800-\udfff]")
 _OK: Final = 200
 _BODY: Final = "sortkey_body"
 """The body of a request in botocore's context of the call."""
@@ -121,9 +125,9 @@ def _may_have_binary(body: bytes) -> bool:
 
 def _member(name: str, raw: msgspec.Raw, binary: bool) -> Any:
     if name in ("Item", "Items"):
-        return Unparsed(bytes(raw), binary)
+        return Unparsed(bytes(raw), binary, is_foreign=True)
     if name == "Responses":
-        return {table: Unparsed(bytes(items), binary) for table, items in _members(raw).items()}
+        return {table: Unparsed(bytes(items), binary, is_foreign=True) for table, items in _members(raw).items()}
     return parse_items(bytes(raw), binary)
 
 
@@ -144,6 +148,9 @@ def _take_members(params: dict[str, Any], model: Any, context: dict[str, Any], *
     """Write the body, and leave botocore a request that is quickly checked and written, for the same tables."""
     body = request_body(model.name, params)
     if body is None:
+        if _has_half_characters(params):
+            # botocore would write it, and a store may then store another character.
+            raise errors.client_error(model.name, params, not_unicode())
         return
     context[_BODY] = body
     tables = {name: params[name] for name in ("TableName",) if name in params}
@@ -151,6 +158,15 @@ def _take_members(params: dict[str, Any], model: Any, context: dict[str, Any], *
         tables["RequestItems"] = dict.fromkeys(params["RequestItems"], _BATCH_PLACEHOLDERS[model.name])
     params.clear()
     params.update(tables, **_PLACEHOLDERS[model.name])
+
+
+def _has_half_characters(part: Any) -> bool:
+    """Whether a text has half of a surrogate pair."""
+    if isinstance(part, str):
+        return not part.isascii() and _HALF.search(part) is not None
+    if isinstance(part, dict):
+        return any(map(_has_half_characters, part)) or any(map(_has_half_characters, part.values()))
+    return isinstance(part, list | tuple) and any(map(_has_half_characters, part))
 
 
 def _put_body(params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:

@@ -2,6 +2,7 @@
 
 ./data   /var/lib/shop   file:./data   file:///var/lib/shop      a data folder, created if missing
 memory:                                                          memory only, gone at close
+memory:NAME                                                      the same, shared by all clients of the process
 http://HOST:PORT   https://HOST:PORT                             any endpoint with DynamoDB's protocol
 dynamodb://REGION                                                AWS, with its usual credential chain
 
@@ -42,14 +43,17 @@ class Capabilities:
     """Whether an index key may have several attributes, not joined into one."""
     ties_by_hash: bool = False
     """Whether an index orders rows with equal keys by `values.key_bytes.row_hash`."""
+    cloud: bool = True
+    """Whether the store has regions and backups of its own: point-in-time recovery and replicas. Others are copied and
+    replicated by their own means, so a table is created there without."""
 
 
-EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True, ties_by_hash=True)
-SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True, ties_by_hash=True)
+EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True, ties_by_hash=True, cloud=False)
+SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True, ties_by_hash=True, cloud=False)
 AWS: Final = Capabilities("DynamoDB", multi_attribute_index_keys=True)
-DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local")
+DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local", cloud=False)
 ALTERNATOR: Final = Capabilities(
-    "ScyllaDB Alternator", transactions=False, consumed_capacity=False, index_projections=False
+    "ScyllaDB Alternator", transactions=False, consumed_capacity=False, index_projections=False, cloud=False
 )
 UNKNOWN: Final = Capabilities("an unknown endpoint")
 """Assumed to be compatible."""
@@ -77,7 +81,8 @@ _SCHEMES: Final = frozenset({"file", "memory", "http", "https", "dynamodb"})
 _REGION: Final = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
 _TABLE_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
 _WHAT_WORKS: Final = (
-    "use a folder's path, 'file:PATH', 'memory:', 'http://HOST:PORT', 'https://HOST:PORT' or 'dynamodb://REGION'"
+    "use a folder's path, 'file:PATH', 'memory:', 'memory:NAME', 'http://HOST:PORT', 'https://HOST:PORT' or "
+    "'dynamodb://REGION'"
 )
 
 
@@ -91,12 +96,14 @@ class Remote(msgspec.Struct, frozen=True):
 
 
 class StoreAddress(msgspec.Struct, frozen=True):
-    """Where a client's data is: at an endpoint, in a folder, or in memory when both `remote` and `path` are None."""
+    """Where a client's data is: at an endpoint, in a folder, or in memory when both `remote` and `path` are None; then
+    `name` is what clients share it by, or empty."""
 
     url: str
     path: Path | None
     remote: Remote | None = None
     prefix: str = ""
+    name: str = ""
 
     def require_existing(self) -> None:
         """Raises ValueError if it is a folder without data: opening it would create a store."""
@@ -117,9 +124,9 @@ def parse(url: str | os.PathLike[str]) -> StoreAddress:
     options = _options(url, query)
     prefix = _prefix(url, options)
     if scheme == "memory":
-        if rest:
-            raise ValueError(f"{url!r} names a store in memory, which has no name: use 'memory:'")
-        return StoreAddress(url, None, None, prefix)
+        if rest and not _TABLE_NAME.fullmatch(rest):
+            raise ValueError(f"{url!r}: the name of a store in memory has only letters, digits, '_', '-' and '.'")
+        return StoreAddress(url, None, None, prefix, rest)
     if scheme == "file":
         return StoreAddress(url, _folder(url, rest), None, prefix)
     endpoint, region = _region(url, rest) if scheme == "dynamodb" else _endpoint(url, address)

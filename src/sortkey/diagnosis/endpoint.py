@@ -15,11 +15,10 @@ from botocore.parsers import ResponseParserError
 from botocore.session import Session
 
 from sortkey.client import stores
-from sortkey.client.interface import DEADLINE
 from sortkey.client.remote import RemoteClient
 from sortkey.client.remote_connection import credentials_of_this_machine, remote_settings
 from sortkey.client.stores import AWS, UNKNOWN, Capabilities, Remote
-from sortkey.clock import Clock, monotonic
+from sortkey.clock import DEADLINE, Clock, monotonic
 from sortkey.diagnosis.finding import Finding, fail, ok, seconds_text, warn
 
 LONGEST_SECONDS: Final = 10.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Self
@@ -15,9 +16,10 @@ from sortkey.engine.operations.answers import to_dict
 from sortkey.engine.operations.slices import finish
 from sortkey.engine.requests.shapes import Shape
 from sortkey.engine.rows.records import damaged_page
+from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer, Core, Settings, Work
 from sortkey.errors import DynamoDBError, InternalServerError, UnknownOperationException
-from sortkey.storage import DAMAGED_PAGE, StorageFull
+from sortkey.storage import DAMAGED_PAGE, StorageFull, Ticket
 
 LEAVES_WORK: Final = frozenset({"DeleteTable", "UpdateTable", "UpdateTimeToLive"})
 """Operations that are answered before all of their work is done. The janitor does the rest."""
@@ -29,7 +31,7 @@ class Database(Core):
     """One data folder, or memory only.
 
     `execute` may be called from any number of threads. A read sees every write that was answered before it began, and
-    never waits. A write returns when it is on disk.
+    never waits. A write returns when it is on disk; it raises FolderBusy if another process writes for too long.
     """
 
     faults: Faults | None = None
@@ -80,18 +82,19 @@ class Database(Core):
         self.settle(operation, None)
         return answer
 
-    def submit(self, operation: str, request: Shape, done: Done) -> None:
+    def submit(self, operation: str, request: Shape, done: Done) -> Ticket[WriteBatch]:
         """Execute a write without waiting: `done(answer, error)` is called on another thread once it is durable.
 
         Errors that do not depend on the store are raised here.
         """
-        self.store.submit(
+        return self.store.submit(
             self.plan(operation, request), lambda answer, error: done(answer, self.settle(operation, error))
         )
 
-    def submit_work(self, work: Work, done: Done) -> None:
-        """The same, for work that is not one request, such as a BulkPut."""
-        self.store.submit(work, lambda answer, error: done(answer, self.settle("", error)))
+    def submit_work(self, work: Work, done: Done) -> Ticket[WriteBatch]:
+        """The same, for work that is not one request, such as a BulkPut. It waits for another process until it is
+        withdrawn."""
+        return self.store.submit(work, lambda answer, error: done(answer, self.settle("", error)), math.inf)
 
     def plan(self, operation: str, request: Shape) -> Work:
         """The work of a write, for callers that put it into the write queue themselves and `settle` it afterwards."""

@@ -9,5 +9,11 @@ from sortkey.feeds.kafka.message import Consumer as Consumer
 from sortkey.feeds.kafka.message import Message as Message
 from sortkey.feeds.kafka.message import Rejected as Rejected
 from sortkey.feeds.shards.dead_letter import DeadLetter as DeadLetter
+from sortkey.feeds.targets.aws_targets import EventBridgeBus as EventBridgeBus
+from sortkey.feeds.targets.aws_targets import SnsTopic as SnsTopic
+from sortkey.feeds.targets.event_target import EventRejected as EventRejected
+from sortkey.feeds.targets.event_target import EventTarget as EventTarget
+from sortkey.feeds.targets.event_target import OutgoingEvent as OutgoingEvent
+from sortkey.feeds.targets.kafka_topic import KafkaTopic as KafkaTopic
 from sortkey.feeds.timers.timers import Timers as Timers
 from sortkey.model.calls.change import read_record as read_record

@@ -19,7 +19,8 @@ from sortkey.feeds.shards.leases import FEEDS
 from sortkey.feeds.timers.timer_runner import TimerRunner
 from sortkey.feeds.timers.timers import Timers
 from sortkey.http.metrics import Samples
-from sortkey.model.errors import DeclarationError
+from sortkey.model.calls.arguments import require_async
+from sortkey.model.errors import DeclarationError, shown
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.patterns.timer_book import TIMERS
 
@@ -50,6 +51,13 @@ class Follower:
         dead_letters: Callable[[DeadLetter], Awaitable[None]] | None = None,
         clock: WaitingClock | None = None,
     ) -> None:
+        given: Any = session
+        if not isinstance(given, AsyncSession):
+            raise DeclarationError(
+                f"sk.feeds.Follower takes the session of sk.async_connect, not {type(given).__name__} {shown(given)}"
+            )
+        if dead_letters is not None:
+            require_async("sk.feeds.Follower: dead_letters", dead_letters)
         names = [feed.name for feed in feeds]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -141,8 +149,9 @@ class Follower:
             timers = TimerRunner(self._session, feed, self.id, self._settings)
             self._runners.append(timers)
             await timers.start()
-            feed = timers.feed
-        runner = FeedRunner(self._session, feed, self.id, self._settings)
+            runner = FeedRunner(self._session, timers.feed, self.id, self._settings, timers.on_saved)
+        else:
+            runner = FeedRunner(self._session, feed, self.id, self._settings)
         self._runners.append(runner)
         await runner.start()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from html import escape
 from importlib.resources import files
 from ipaddress import ip_address
 from typing import Any, Final
@@ -19,11 +20,13 @@ from litestar.params import FromPath, JSONBody
 from litestar.types import ControllerRouterHandler
 from msgspec import UNSET, UnsetType
 
-from sortkey.graphql.cost import PageSizes, check_cost
+from sortkey.graphql.cost import PageSizes, Sent, check_changes, check_cost
 from sortkey.graphql.documents import Documents
 from sortkey.graphql.errors import BAD_REQUEST, ErrorAnswer, Refused, error_answer, refused
+from sortkey.graphql.schema import Asked
 from sortkey.graphql.settings import GraphQLSettings
 from sortkey.services.interface import BadRequest, Caller, NotFound
+from sortkey.services.operation import current_operation
 
 __all__ = ["GraphQLEndpoint", "PageSizes", "graphql_routes"]
 
@@ -39,6 +42,8 @@ _CONTENT_TYPES: Final[Mapping[str, str]] = {
     "react-dom.production.min.js": "text/javascript",
     "react.production.min.js": "text/javascript",
 }
+_OPENING: Final = "OPENING_QUERY"
+"""In the page, where the query is that it opens with."""
 
 _POLICY: Final = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; font-src data:; img-src 'self' data:; frame-ancestors 'none'"
@@ -60,26 +65,40 @@ class GraphQLAnswer(msgspec.Struct, frozen=True):
 
 
 class GraphQLEndpoint:
-    """Executes requests on one schema. `context` is what its resolvers see."""
+    """Executes requests on one schema. Its resolvers see the service and the caller, as `Asked`. GraphiQL opens with
+    the query `opening`:
+
+        GraphQLEndpoint(SCHEMA._schema, shop, PageSizes(64, 2048), opening='{ book(id: "1") { title } }')
+    """
 
     def __init__(
         self,
         schema: GraphQLSchema,
-        context: Any,
+        service: Any,
         sizes: PageSizes,
         settings: GraphQLSettings = DEFAULTS,
+        *,
+        opening: str = "",
     ) -> None:
-        self._context = context
+        self._service = service
+        self.opening = opening
         self._limits = settings.limits
         self._introspection = settings.introspection
         self._documents = Documents(schema, sizes, self._limits)
 
     async def answer(self, request: GraphQLRequest, caller: Caller) -> GraphQLAnswer:
         """Raises what `caller` raises if a mutation's token may not write."""
+        operation = current_operation()
         try:
-            return answer_of(await self._execute(request, caller))
+            answer = answer_of(await self._execute(request, caller))
         except Refused as error:
+            if operation is not None:
+                operation.fail(400)
             return GraphQLAnswer(errors=error.errors)
+        if operation is not None and answer.errors is not UNSET:
+            # Perhaps one of several mutations was carried out, or the store was away.
+            operation.fail()
+        return answer
 
     async def _execute(self, request: GraphQLRequest, caller: Caller) -> ExecutionResult:
         persisted = (request.extensions or {}).get("persistedQuery")
@@ -97,12 +116,13 @@ class GraphQLEndpoint:
         if operation.is_mutation:
             caller.require("write")
         raw = request.variables or {}
-        _check_variables(raw, self._limits.variable_values)
-        variables = operation.coerced(raw)
+        elements = _elements(raw, self._limits.variable_values)
+        check_changes(known.cost, elements, self._limits)
+        variables = await operation.coerced(raw)
         if isinstance(variables, list):
             raise Refused([error_answer(error) for error in variables])
-        check_cost(known.cost, variables, self._limits)
-        return await operation.execute(self._context, raw, variables)
+        check_cost(known.cost, Sent(variables, elements), self._limits)
+        return await operation.execute(Asked(self._service, caller), raw, variables, lambda: caller.gone)
 
     def _check_introspection(self, caller: Caller) -> None:
         if self._introspection == "always" or (self._introspection == "loopback" and _is_loopback(caller.address)):
@@ -111,6 +131,8 @@ class GraphQLEndpoint:
 
 
 def graphql_routes(endpoint: GraphQLEndpoint) -> list[ControllerRouterHandler]:
+    page = _graphiql_page(endpoint.opening)
+
     @post("/graphql", status_code=200, fast=True, scope="read", summary="Execute a GraphQL operation")
     async def graphql(
         caller: NamedDependency[Caller], data: JSONBody[GraphQLRequest | list[dict[str, Any]]]
@@ -125,7 +147,7 @@ def graphql_routes(endpoint: GraphQLEndpoint) -> list[ControllerRouterHandler]:
         accepted = request.headers.get("accept", "*/*")
         if "text/html" not in accepted and "*/*" not in accepted:
             raise BadRequest("send operations by POST; GET shows GraphiQL, to browsers")
-        return Response(_graphiql_page(), headers={"content-security-policy": _POLICY})
+        return Response(page, headers={"content-security-policy": _POLICY})
 
     @get("/graphql/{name:str}", scope="open", include_in_schema=False)
     async def graphiql_file(name: FromPath[str]) -> Response[bytes]:
@@ -142,19 +164,26 @@ def answer_of(result: ExecutionResult) -> GraphQLAnswer:
     return GraphQLAnswer(errors=errors, data=result.data)
 
 
-def _check_variables(variables: dict[str, Any], most: int) -> None:
-    """Raises Refused for more values than any request needs: each is coerced, at some microseconds."""
+def _elements(variables: dict[str, Any], most: int) -> dict[str, int]:
+    """How many elements the lists of each variable have. Raises Refused for more values than any request needs: each is
+    coerced, at some microseconds."""
+    found: dict[str, int] = {}
     values = 0
-    waiting: list[Iterable[Any]] = [variables.values()]
-    while waiting:
-        for value in waiting.pop():
-            values += 1
-            if values > most:
-                raise refused(VARIABLES_LIMIT, f"variables: at most {most:,} values.")
-            if isinstance(value, dict):
-                waiting.append(value.values())
-            elif isinstance(value, list):
-                waiting.append(value)
+    for name, variable in variables.items():
+        elements = 0
+        waiting: list[Iterable[Any]] = [(variable,)]
+        while waiting:
+            for value in waiting.pop():
+                values += 1
+                if values > most:
+                    raise refused(VARIABLES_LIMIT, f"variables: at most {most:,} values.")
+                if isinstance(value, dict):
+                    waiting.append(value.values())
+                elif isinstance(value, list):
+                    elements += len(value)
+                    waiting.append(value)
+        found[name] = elements
+    return found
 
 
 @lru_cache(1024)
@@ -165,8 +194,9 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
-def _graphiql_page() -> bytes:
-    return _GRAPHIQL.joinpath("page.html").read_bytes()
+def _graphiql_page(opening: str) -> bytes:
+    page = _GRAPHIQL.joinpath("page.html").read_text(encoding="utf-8")
+    return page.replace(_OPENING, escape(opening)).encode()
 
 
 def _graphiql_file(name: str) -> tuple[bytes, str]:

@@ -41,8 +41,28 @@ MAX_ERRORS: Final = 10
 MAX_PLANS: Final = 8
 """Of one operation, for different values of the variables in its conditions."""
 
+SLICE: Final = 50
+"""Elements of a list that are coerced at a time."""
+NOT_BEGUN: Final = "Not begun, because the client has closed its connection."
+
 _UNWRITABLE: Final = (NotWritten, AttributeError, TypeError, ValueError, ArithmeticError)
 """What a written value raises if it is not what the schema says."""
+
+
+def _never() -> bool:
+    return False
+
+
+def _shifted(error: GraphQLError, name: str, start: int) -> GraphQLError:
+    """The error of a list's part as that of the list: its message names the element by its place."""
+    # The last one: before it, the message shows the value, which may be any text.
+    before, at, after = error.message.rpartition(f" at '{name}[")
+    place, bracket, rest = after.partition("]")
+    if not at or not place.isdigit():
+        return error
+    return GraphQLError(
+        f"{before}{at}{int(place) + start}{bracket}{rest}", error.nodes, original_error=error.original_error
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +114,56 @@ class Operation:
         self._conditions = conditions
         self._plans: Lru[tuple[Any, ...], Plan] = Lru(MAX_PLANS)
 
-    def coerced(self, raw: dict[str, Any]) -> dict[str, Any] | list[GraphQLError]:
+    async def coerced(self, raw: dict[str, Any]) -> dict[str, Any] | list[GraphQLError]:
         """The variables as the operation declares them, or what is wrong with them."""
-        return get_variable_values(self._schema, self.node.variable_definitions, raw, max_errors=MAX_ERRORS)
+        long = {name: value for name, value in raw.items() if isinstance(value, list) and len(value) > SLICE}
+        if not long:
+            return self._coerced(raw)
+        # Short lists first: all that is wrong with the other variables, and with the types.
+        coerced = self._coerced({**raw, **{name: value[:SLICE] for name, value in long.items()}})
+        for name, value in long.items():
+            for start in range(SLICE, len(value), SLICE):
+                if isinstance(coerced, list):
+                    return coerced
+                # Other requests are answered meanwhile: to coerce ten thousand changes takes half a second.
+                await asyncio.sleep(0)
+                more = self._coerced({name: value[start : start + SLICE]}, name, start)
+                if isinstance(more, list):
+                    return more
+                coerced[name] += more[name]
+        return coerced
 
-    async def execute(self, context: Any, raw: dict[str, Any], variables: dict[str, Any]) -> ExecutionResult:
-        """`raw` are the variables as they were sent, `variables` as they were coerced."""
+    def _coerced(
+        self, raw: dict[str, Any], name: str | None = None, start: int = 0
+    ) -> dict[str, Any] | list[GraphQLError]:
+        """With a name, only this variable, a list whose first elements are left out."""
+        declared = self.node.variable_definitions
+        if name is not None:
+            declared = tuple(each for each in declared if each.variable.name.value == name)
+        coerced = get_variable_values(self._schema, declared, raw, max_errors=MAX_ERRORS)
+        if isinstance(coerced, list) and name is not None:
+            return [_shifted(error, name, start) for error in coerced]
+        return coerced
+
+    async def execute(
+        self, context: Any, raw: dict[str, Any], variables: dict[str, Any], gone: Callable[[], bool] = _never
+    ) -> ExecutionResult:
+        """`raw` are the variables as they were sent, `variables` as they were coerced. When the client has `gone`, no
+        further mutation is begun."""
         try:
             plan = self._plan(variables)
         except NotCompiled:
             return await self.execute_generally(context, raw)
-        outcomes = await self._resolve(plan, context, variables)
+        outcomes = await self._resolve(plan, context, variables, gone)
         try:
             if all(outcome.error is None for outcome in outcomes.values()):
                 return ExecutionResult({field.name: field.write(outcomes[field.name].value) for field in plan})
         except _UNWRITABLE:
             # graphql-core finds the same, and says where.
             pass
-        return await self.execute_generally(context, raw, outcomes)
+        # Arguments matter no more, and graphql-core would coerce a long list all at once.
+        short = {name: value[:1] if isinstance(value, list) else value for name, value in raw.items()}
+        return await self.execute_generally(context, short, outcomes)
 
     async def execute_generally(
         self, context: Any, raw: dict[str, Any], outcomes: Mapping[str, Outcome] | None = None
@@ -156,7 +208,9 @@ class Operation:
         calls = None if declared is None else declared.metadata.get(CALLS)
         return RootField(name, nodes, field, calls, compiled(self._schema, self._fragments, variables, field, nodes))
 
-    async def _resolve(self, plan: Plan, context: Any, variables: dict[str, Any]) -> dict[str, Outcome]:
+    async def _resolve(
+        self, plan: Plan, context: Any, variables: dict[str, Any], gone: Callable[[], bool]
+    ) -> dict[str, Outcome]:
         """Queries' fields at once, mutations' one after the other up to the first that ends all."""
         if len(plan) == 1:
             return {plan[0].name: await self._outcome(plan[0], context, variables)}
@@ -167,7 +221,11 @@ class Operation:
             return {field.name: outcome for field, outcome in zip(plan, found, strict=True)}
         outcomes: dict[str, Outcome] = {}
         for field in plan:
-            outcome = outcomes[field.name] = await self._outcome(field, context, variables)
+            if outcomes and gone():
+                outcome = Outcome(None, GraphQLError(NOT_BEGUN))
+            else:
+                outcome = await self._outcome(field, context, variables)
+            outcomes[field.name] = outcome
             if outcome.error is not None and isinstance(field.field.type, GraphQLNonNull):
                 break
         return outcomes

@@ -11,6 +11,7 @@ first ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal as PythonDecimal
 from typing import Any, Final, Generic, NamedTuple, NewType, Protocol, TypeVar, cast
@@ -21,7 +22,9 @@ from graphql.language import FloatValueNode, IntValueNode, StringValueNode
 from strawberry.schema.config import StrawberryConfig
 from strawberry.types.scalar import ScalarDefinition
 
-__all__ = ["CALLS", "CONFIG", "Connection", "DateTime", "Decimal", "Edge", "PageInfo", "resolved_as"]
+from sortkey.services.interface import Caller
+
+__all__ = ["CALLS", "CONFIG", "Asked", "Connection", "DateTime", "Decimal", "Edge", "PageInfo", "resolved_as"]
 
 CALLS: Final = "calls"
 """A note for the compiled execution: the function that it calls instead of the resolver, with the context and the
@@ -35,7 +38,20 @@ EDGES: Final = "edges"
 """The value is the page's edges."""
 
 F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S")
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[S]):
+    """What resolvers see as `info.context`: the service, and who asks.
+
+    async def book(self, info: strawberry.Info[Asked[Shop], None], id: strawberry.ID) -> Book | None:
+        return await info.context.service.book(id, info.context.caller.name)
+    """
+
+    service: S
+    caller: Caller
 
 
 def resolved_as(graphql_type: Any, **options: Any) -> Callable[[F], F]:

@@ -39,6 +39,8 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     operations: int = 32
     cost: int = 50_000
     """Fields of an answer: those of a page count for each of its nodes, and each node counts as five more."""
+    changes: int = 10_000
+    """Of all mutations of a request: each counts as many as its lists have elements, and at least one."""
     variable_values: int = 120_000
     """10,000 changes have 90,000."""
 

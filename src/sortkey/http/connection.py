@@ -79,6 +79,10 @@ class PendingAnswer(msgspec.Struct, eq=False):
         """The client has gone, so the answer is not needed."""
         return self._connection.closed
 
+    def is_unread(self) -> bool:
+        """The client has closed the connection, or at least its side of it: it has most likely gone."""
+        return self._connection.closed or self._connection.ended
+
     def send(self, answer: bytes) -> None:
         """Send it after the answers before it, at the end of the loop's turn."""
         if not self._connection.send_fast(self, answer):
@@ -147,7 +151,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self.closed = False
         self._lingering = False
-        self._ended = False
+        self.ended = False
         self._stalled = False
         self._paused = False
         self._since = host.tick
@@ -207,7 +211,7 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """The client sends nothing more; it may still read."""
-        self._ended = True
+        self.ended = True
         self._since = self._host.tick
         self.outbox.send()
         return bool(self._backlog or self._pending)
@@ -227,7 +231,7 @@ class Connection(asyncio.Protocol):
         """Handles the common case, one pending answer and nothing behind it; returns False otherwise."""
         if len(self._pending) != 1 or self._backlog or pending.last:
             return False
-        if self.closed or self._ended or self._stalled or self._host.stopping:
+        if self.closed or self.ended or self._stalled or self._host.stopping:
             return False
         self._pending.clear()
         self._since = self._host.tick
@@ -261,7 +265,7 @@ class Connection(asyncio.Protocol):
                 self._transport.abort()
         elif self._backlog or self._pending:
             # A stop does not wait long for a client that has probably gone.
-            if self._ended and waited > (LINGER_SECONDS if self._host.stopping else GONE_SECONDS):
+            if self.ended and waited > (LINGER_SECONDS if self._host.stopping else GONE_SECONDS):
                 self._transport.abort()
         elif self._parser.receiving:
             slow = self._arriving is not None and self._arriving.is_slow(self._host.tick)
@@ -272,7 +276,7 @@ class Connection(asyncio.Protocol):
 
     def stop(self) -> None:
         """Close if nothing is under way."""
-        half = self._parser.receiving and not self._ended
+        half = self._parser.receiving and not self.ended
         if not (self._backlog or self._pending or half or self._lingering):
             self.outbox.send()
             self._transport.close()
@@ -310,7 +314,7 @@ class Connection(asyncio.Protocol):
             self._send(ready)
         if backlog or self._stalled or self._paused:
             self._pause_or_resume_reading()
-        if self._ended or self._host.stopping:
+        if self.ended or self._host.stopping:
             self.stop()
 
     def _may_overlap(self, event: Event) -> bool:
@@ -363,7 +367,7 @@ class Connection(asyncio.Protocol):
             return
         self.outbox.put(self._transport, answer)
         self.outbox.send()
-        if self._ended:
+        if self.ended:
             self._transport.close()
         else:
             self._transport.write_eof()

@@ -4,9 +4,9 @@ ModelError
 ├── DeclarationError     at import: a class, key or index that cannot work as declared
 ├── NoAccessPath         a key or index that cannot answer a query; names the nearest one
 ├── UnknownField         a change or a condition that names no field of the class; names the nearest one
-├── KeyPartError         a value that a key cannot hold
+├── KeyPartError         a value that a key cannot hold: wrong type, empty, too long
 ├── KeyChange            an update that would move an item to another primary key
-├── EncodeError          an attribute that does not have its declared type
+├── EncodeError          an attribute that does not have its declared type, or that no item can hold
 ├── DecodeError          a stored row that does not have its declared shape
 ├── PartialItem          a read or a write that needs a whole item, but an index has only a part of it
 ├── ConditionFailed      the stored item does not meet the condition; `item` holds it
@@ -18,7 +18,8 @@ ModelError
 ├── TablesDiffer         a table exists and differs from its declaration
 └── DeadlineExceeded     the call was not done in time; also a TimeoutError
 
-Other errors of the store are raised unchanged, as botocore's ClientError.
+Other errors of the store are raised unchanged, as botocore's ClientError. Where the store rejects a value, the
+EncodeError or KeyPartError is that ClientError, too.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class UnknownField(ModelError, LookupError):
 
 
 class KeyPartError(ModelError, ValueError):
-    """A key cannot hold the value: wrong type, empty, or out of range."""
+    """A key cannot hold the value: wrong type, empty, too long, or out of range."""
 
 
 class KeyChange(ModelError, ValueError):
@@ -55,7 +56,7 @@ class KeyChange(ModelError, ValueError):
 
 
 class EncodeError(ModelError, TypeError):
-    """An attribute does not have its declared type."""
+    """An attribute does not have its declared type, or no item can hold it: it is too large, or not text."""
 
 
 class DecodeError(ModelError, ValueError):
@@ -126,11 +127,25 @@ class TablesDiffer(ModelError):
 
 
 class DeadlineExceeded(ModelError, TimeoutError):
-    """The call was not done in time. A write may or may not have happened."""
+    """The call was not done in time. A write may or may not have happened, unless the error says that it was withdrawn
+    because another process writes to the data folder."""
 
 
+_SHOWN: Final = 300
+
+UNEXPECTED: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What a value of a class that Sortkey does not know may raise where it is encoded."""
 FAILURES: Final = (BotoCoreError, ClientError, DeadlineExceeded)
 """What a request may raise: the store cannot be reached, or rejects it, or is too slow."""
+
+
+def shown(value: object) -> str:
+    """A value in an error message. It may be large, and its `repr` is the program's, which may raise anything."""
+    try:
+        text = repr(value)
+    except Exception as error:  # noqa: BLE001
+        return f"(its repr raises {type(error).__name__})"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def unknown_field(cls: str, name: str, fields: Iterable[str]) -> UnknownField:

@@ -15,6 +15,7 @@ from sortkey.patterns.aggregates.values import total as total
 from sortkey.patterns.aggregates.windows import ranges as ranges
 from sortkey.patterns.aggregates.windows import window as window
 from sortkey.patterns.bounded_sets import Bounded as Bounded
+from sortkey.patterns.bounded_sets import BoundedMany as BoundedMany
 from sortkey.patterns.bounded_sets import BoundedRows as BoundedRows
 from sortkey.patterns.bounded_sets import BoundedSet as BoundedSet
 from sortkey.patterns.bounded_sets import bounded as bounded

@@ -11,6 +11,10 @@ and in both, that it is a set or absent.
 The answer has the set as the update left it; the error of a failed condition has the set as it was. So the outcome and
 the size are of one moment, and nothing is read for them.
 
+Several members are added by one UpdateItem, too, all of them or none. Its condition is that they fit even if all are
+new. If they do not, some may be members already: the error's set tells which, and a second request has the condition
+that these still are members, and that the others fit.
+
 **Bounded rows** are for collections that are too large for one item. Each change is one transaction of two writes, of
 the row and of the parent's count:
 
@@ -69,6 +73,10 @@ ChildT = TypeVar("ChildT", bound=Item)
 ItemT = TypeVar("ItemT", bound=Item)
 
 _CONDITION: Final = "ConditionalCheckFailed"
+MAX_MEMBERS: Final = 100
+"""In one call: an expression has 4 KB at most."""
+Several = list[Any] | set[Any]
+"""Members. Neither can be a member itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,17 @@ class Bounded:
 
     outcome: Outcome
     """Of `add`: `added`, `present` (it was a member before) or `full`. Of `remove`: `removed` or `absent`."""
+    size: int
+    """The number of members, after the change if there was one."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedMany:
+    """The answer for several members: `sk.patterns.BoundedMany({"post-7": "added", "post-8": "present"}, size=2)`."""
+
+    outcomes: dict[Any, Outcome]
+    """Of each member, as `Bounded.outcome`. If there is no room for all, nothing is added: those that are no members
+    are `full`."""
     size: int
     """The number of members, after the change if there was one."""
 
@@ -99,7 +118,7 @@ class _HasType(FieldTest):
 
 
 class _Result(NamedTuple):
-    """Whether the set was changed, and its members afterwards."""
+    """Whether the set was changed, and its members: afterwards, or before, as the call asked for."""
 
     is_changed: bool
     members: AbstractSet[Any]
@@ -121,24 +140,35 @@ class BoundedSet(Generic[ItemT]):
         return f"<bounded set {self.cls.__name__}.{self.field}: at most {self.limit} members>"
 
     @overload
+    def add(self, db: Session, path: AccessPath[ItemT], member: Several) -> BoundedMany: ...
+    @overload
+    def add(self, db: AsyncSession, path: AccessPath[ItemT], member: Several) -> Coroutine[Any, Any, BoundedMany]: ...
+    @overload
     def add(self, db: Session, path: AccessPath[ItemT], member: Any) -> Bounded: ...
     @overload
     def add(self, db: AsyncSession, path: AccessPath[ItemT], member: Any) -> Coroutine[Any, Any, Bounded]: ...
-    def add(
-        self, db: Session | AsyncSession, path: AccessPath[ItemT], member: Any
-    ) -> Bounded | Coroutine[Any, Any, Bounded]:
-        """Add a member to the set of one item; the outcome is `added`, `present` or `full`. Raises ItemMissing if there
-        is no item."""
+    def add(self, db: Session | AsyncSession, path: AccessPath[ItemT], member: Any) -> Any:
+        """Add a member to the set of one item; the outcome is `added`, `present` or `full`. Of a list or set, all
+        members are added or none, and each has its outcome. Raises ItemMissing if there is no item."""
+        if isinstance(member, list | set):
+            return run_in(db, partial(self._add_many, path=path, members=member))
         return run_in(db, partial(self._add, path=path, member=member))
 
+    @overload
+    def remove(self, db: Session, path: AccessPath[ItemT], member: Several) -> BoundedMany: ...
+    @overload
+    def remove(
+        self, db: AsyncSession, path: AccessPath[ItemT], member: Several
+    ) -> Coroutine[Any, Any, BoundedMany]: ...
     @overload
     def remove(self, db: Session, path: AccessPath[ItemT], member: Any) -> Bounded: ...
     @overload
     def remove(self, db: AsyncSession, path: AccessPath[ItemT], member: Any) -> Coroutine[Any, Any, Bounded]: ...
-    def remove(
-        self, db: Session | AsyncSession, path: AccessPath[ItemT], member: Any
-    ) -> Bounded | Coroutine[Any, Any, Bounded]:
-        """Remove a member; the outcome is `removed` or `absent`. Raises ItemMissing if there is no item."""
+    def remove(self, db: Session | AsyncSession, path: AccessPath[ItemT], member: Any) -> Any:
+        """Remove a member; the outcome is `removed` or `absent`. Of a list or set, those that are members are removed.
+        Raises ItemMissing if there is no item."""
+        if isinstance(member, list | set):
+            return run_in(db, partial(self._remove_many, path=path, members=member))
         return run_in(db, partial(self._remove, path=path, member=member))
 
     def _add(self, context: Context, *, path: AccessPath[ItemT], member: Any) -> Steps[Bounded]:
@@ -157,6 +187,46 @@ class BoundedSet(Generic[ItemT]):
         )
         return Bounded("removed" if result.is_changed else "absent", len(result.members))
 
+    def _add_many(self, context: Context, *, path: AccessPath[ItemT], members: Several) -> Steps[BoundedMany]:
+        shown = self._all_shown(members)
+        wanted = set(shown.values())
+        present: AbstractSet[Any] = frozenset()
+        attempt = 0
+        while True:
+            allowed: Condition = (self._set.size <= self.limit - len(wanted - present)) & self._is_set
+            for member in (each for each, value in shown.items() if value in present):
+                allowed &= self._set.contains(member)
+            result = yield from self._change(context, path, self._set.add(set(members)), allowed, "ALL_OLD")
+            before = result.members
+            if result.is_changed:
+                outcomes: dict[Any, Outcome] = {
+                    each: "present" if value in before else "added" for each, value in shown.items()
+                }
+                return BoundedMany(outcomes, len(before | wanted))
+            present = wanted & before
+            if present == wanted or len(before | wanted) > self.limit:
+                outcomes = {each: "present" if value in before else "full" for each, value in shown.items()}
+                return BoundedMany(outcomes, len(before))
+            # All of them fit by now. If the next attempt fails, others were quicker.
+            if attempt:
+                yield context.pacing.pause(attempt)
+            attempt += 1
+
+    def _remove_many(self, context: Context, *, path: AccessPath[ItemT], members: Several) -> Steps[BoundedMany]:
+        shown = self._all_shown(members)
+        result = yield from self._change(context, path, self._set.delete(set(members)), self._is_set, "ALL_OLD")
+        before = result.members
+        outcomes: dict[Any, Outcome] = {
+            each: "removed" if value in before else "absent" for each, value in shown.items()
+        }
+        return BoundedMany(outcomes, len(before - set(shown.values())))
+
+    def _all_shown(self, members: Several) -> dict[Any, Any]:
+        """Each member as it was given, and as an item shows it."""
+        if not 1 <= len(members) <= MAX_MEMBERS:
+            raise ValueError(f"{self!r} takes 1 to {MAX_MEMBERS} members at a time, not {len(members)}")
+        return {member: self._shown(member) for member in members}
+
     def _shown(self, member: Any) -> Any:
         """A member as an item shows it: a codec may read another value than it was given to write. Raises EncodeError
         for what the set cannot have."""
@@ -164,7 +234,12 @@ class BoundedSet(Generic[ItemT]):
         return shown
 
     def _change(
-        self, context: Context, path: AccessPath[ItemT], change: FieldChange, condition: Condition
+        self,
+        context: Context,
+        path: AccessPath[ItemT],
+        change: FieldChange,
+        condition: Condition,
+        returning: Literal["ALL_NEW", "ALL_OLD"] = "ALL_NEW",
     ) -> Steps[_Result]:
         require_path(path)
         if not issubclass(path.schema.owner, self.cls):
@@ -172,7 +247,7 @@ class BoundedSet(Generic[ItemT]):
         write = Update(context.adapt(path), change, condition)
         write.metered = self._metered
         try:
-            _, answer = yield from carry_out(context, write, returning="ALL_NEW")
+            _, answer = yield from carry_out(context, write, returning=returning)
         except ItemMissing:
             raise
         except ConditionFailed as error:
@@ -192,8 +267,9 @@ def bounded(cls: type[ItemT], field: FieldName, *, limit: int) -> BoundedSet[Ite
         pins = sk.patterns.bounded(PinBoard, "pins", limit=100)
         pins.add(db, PinBoard.key(user="ada"), "post-7")  # sk.patterns.Bounded(outcome="added", size=1)
 
-    With an async session, the calls are awaited. The item must exist. What other calls write to the field is not
-    limited. See docs/guides/bounded-sets.md.
+    A list or set of members is added as a whole or not at all; the answer is an `sk.patterns.BoundedMany`. With an
+    async session, the calls are awaited. The item must exist. What other calls write to the field is not limited. See
+    docs/guides/bounded-sets.md.
     """
     name = field_name(field)
     schema = schema_of(cls)

@@ -21,11 +21,13 @@ from operator import attrgetter
 from typing import Any, Final, Generic, NamedTuple, TypeVar, get_args, get_origin
 
 from sortkey.client.stores import EMBEDDED
+from sortkey.model.calls.arguments import require_async
 from sortkey.model.calls.item_decoder import Undecodable
 from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.fields.codec import Codec, codec_of
+from sortkey.model.fields.real_types import RealTypes
 from sortkey.model.fields.records import is_record, replace_fields
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of
@@ -92,6 +94,8 @@ class Overlay(Generic[BaseT, OverT]):
         is "skip"."""
         if not isinstance(session, AsyncSession):
             raise TypeError(f"a reader needs an open session, of sk.async_connect, not {session!r}")
+        if base is not None:
+            require_async(f"{self!r}: base", base)
         key = _primary_key(self.over)
 
         async def read(**fields: Any) -> BaseT | None:
@@ -336,7 +340,7 @@ def _check_key(here: Schema[Any], base: Schema[Any]) -> None:
 def _check_instant(codec: Codec, name: str) -> None:
     _require_field(codec, name)
     annotation = codec.by_name[name].annotation
-    if annotation.declared is not datetime or annotation.optional:
+    if annotation.declared is not RealTypes.datetime or annotation.optional:
         raise DeclarationError(
             f"{codec.struct.__name__}.{name} must be a datetime, since instants are compared, not {annotation.declared}"
             f"{' or None' if annotation.optional else ''}"

@@ -4,6 +4,10 @@ The rank is one more than the number of items with a larger number. An aggregate
 numbers (`sk.patterns.ranges`), at five levels, and the rank is a sum of those counts: five short queries for ten items
 or ten million. What remains is the item's own range, if that has more than one number: its rows above are read from the
 index, up to a bound, and beyond it estimated.
+
+An index whose sort key is `"{points:desc}#{player}"` has the items in the order of the top list, so that reads what it
+shows. In an index of the number alone, equal ones are in an order of the store's own: a list that ends among them is
+put in order by reading all of them, up to a bound.
 """
 
 from __future__ import annotations
@@ -58,7 +62,7 @@ class Ranking(Generic[T]):
         self.index = index
         self.into = into
         self._layout, self._read, self._count = index.layout, read, count
-        self._number = _number_of(index)
+        self._number, self._in_order = _number_of(index)
         self._groups = self._layout.partition_fields
         self._blocks = _blocks_of(into, self._groups, count)
         self.aggregate: Aggregate = aggregate(
@@ -74,21 +78,30 @@ class Ranking(Generic[T]):
         return f"<ranking of {self.index.name} into {self.into.__name__}>"
 
     async def top(self, session: AsyncSession, limit: int, **group: Any) -> list[Ranked[T]]:
-        """The items with the largest numbers, downward, those with equal numbers by their key. `group` are the fields
-        of the index's partition. If the list ends among more than 1,000 items with one number, the index's order
-        chooses which of these it has."""
+        """The items with the largest numbers, downward, those with equal numbers by what follows in the index, or, if
+        it has the number alone, by their key. `group` are the fields of the index's partition. With the number alone,
+        if the list ends among more than 1,000 items with one number, the index's order chooses which of these it
+        has."""
         if limit < 1:
             raise ValueError(f"limit is the number of items in the list, at least 1, not {limit}")
         path = self.index(**group)
+        if self._in_order:
+            found = [item async for item in session.iterate(path, limit=limit)]
+        else:
+            found = await self._put_in_order(session, path, limit)
+        top: list[Ranked[T]] = []
+        for place, item in enumerate(found, 1):
+            shares = bool(top) and self._number_in(top[-1].item) == self._number_in(item)
+            top.append(Ranked(item, top[-1].rank if shares else place))
+        return top
+
+    async def _put_in_order(self, session: AsyncSession, path: AccessPath[T], limit: int) -> list[T]:
+        """The items of a list, of an index of the number alone."""
         # One more tells whether the list ends among equal ones.
         found = [item async for item in session.iterate(path, descending=True, limit=limit + 1)]
         if len(found) > limit and self._number_in(found[limit]) == self._number_in(found[limit - 1]):
             found = await self._with_all_tied(session, path, found[:limit])
-        top: list[Ranked[T]] = []
-        for place, item in enumerate(sorted(found, key=self._order)[:limit], 1):
-            shares = bool(top) and self._number_in(top[-1].item) == self._number_in(item)
-            top.append(Ranked(item, top[-1].rank if shares else place))
-        return top
+        return sorted(found, key=self._order)[:limit]
 
     async def _with_all_tied(self, session: AsyncSession, path: AccessPath[T], found: list[T]) -> list[T]:
         """The items and all others with the number of the last one; only the items if those are too many."""
@@ -161,9 +174,9 @@ class Ranking(Generic[T]):
 
 
 def ranking(index: BoundKey[T], *, into: type[Item], count: str = "count", read: int = READ) -> Ranking[T]:
-    """Declares ranks and top lists of items by a number, the sort key of an index. `into` is the class of the counts
-    that ranks are made of: its key has the fields of the index's partition and `block`, and sorts by `slot`; its field
-    `count` has the number of items.
+    """Declares ranks and top lists of items by a number, with which the sort key of an index begins,
+    `"{points:desc}#{player}"`, or which is all of it. `into` is the class of the counts that ranks are made of: its key
+    has the fields of the index's partition and `block`, and sorts by `slot`; its field `count` has the number of items.
 
         class ScoreRange(sk.Item, table="score-ranges"):
             game: str
@@ -186,16 +199,20 @@ def ranking(index: BoundKey[T], *, into: type[Item], count: str = "count", read:
     return Ranking(index, into, count, read)
 
 
-def _number_of(index: BoundKey[Any]) -> str:
-    """The field that items are ranked by."""
+def _number_of(index: BoundKey[Any]) -> tuple[str, bool]:
+    """The field that items are ranked by, and whether the index has them in the order of the top list."""
     layout: KeyLayout = index.layout
     sort = layout.sort
-    if not isinstance(sort, NativeAttribute) or sort.field.annotation.declared is not int:
-        raise DeclarationError(
-            f"{index.name} ranks items by its sort key, which must be an int alone, stored as a number: "
-            'sk.Index("top", "GAME#{game}", "{points}")'
-        )
-    return sort.field.name
+    if isinstance(sort, NativeAttribute) and sort.field.annotation.declared is int:
+        return sort.field.name, False
+    if isinstance(sort, TemplateAttribute) and sort.template.begins_descending:
+        field = sort.template.fields[0]
+        if index.schema.codec.by_name[field].annotation.declared is int:
+            return field, True
+    raise DeclarationError(
+        f"{index.name} ranks items by its sort key, which must begin with an int, the greatest first, or be an int "
+        'alone: sk.Index("top", "GAME#{game}", "{points:desc}#{player}")'
+    )
 
 
 def _blocks_of(into: type[Item], groups: Sequence[str], count: str) -> BoundKey[Any]:

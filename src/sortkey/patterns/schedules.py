@@ -9,6 +9,7 @@ rejected at import.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ import msgspec
 from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.errors import DeclarationError, DecodeError, NoAccessPath, suggestion
+from sortkey.model.fields.real_types import RealTypes
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.key import BoundKey
@@ -115,7 +117,7 @@ class ScheduleSource:
                 )
             return at
         declared = self.schema.codec.by_name[self._known(at)].annotation.declared
-        if declared is not datetime:
+        if declared is not RealTypes.datetime:
             raise DeclarationError(f"{self.schema.name}.{at} must be a datetime to be the time of a schedule")
         return attrgetter(at)
 
@@ -139,6 +141,11 @@ class ScheduleSource:
             raise DeclarationError(f"by={self.by!r}: {error}") from None
 
 
+FIRST_ROWS: Final = 8
+MORE_ROWS: Final = 128
+"""Of one read that looks for an item that asks."""
+
+
 class Finder:
     def __init__(self, source: ScheduleSource, path: BoundKey[Any] | None, check: bool) -> None:
         """`path` is a key whose fields the occurrence has, by default the primary key."""
@@ -151,9 +158,19 @@ class Finder:
         """Whether an item asks for it now, by a consistent read. True if the schedule does not check."""
         if not self.check:
             return True
-        async for _ in self.items(session, occurrence):
-            return True
-        return False
+        path = self._path(occurrence)
+        cursor: str | None = None
+        # Nearly always the first item does, of many.
+        size = FIRST_ROWS
+        while True:
+            page = await session.page(path, first=size, after=cursor, consistent=True, undecodable="skip", whole=True)
+            if any(occurrence in self.source.occurrences(item) for item in page.items):
+                return True
+            if not page.has_next:
+                return False
+            cursor, size = page.end_cursor, MORE_ROWS
+            # A read of a store in the process waits for nothing: other tasks have their turn.
+            await asyncio.sleep(0)
 
     async def items(self, session: AsyncSession, occurrence: Occurrence) -> AsyncIterator[Any]:
         """The items that ask for it, by a consistent read."""

@@ -2,19 +2,28 @@
 
     SCHEDULE#price-changes#02#2026-08-24 | 2026-08-24T10:00:00Z#5f0c…     group, version
 
-The partition is a shard of a schedule and a day, in UTC; the sort key is the instant and a hash of the group. So what
-is due is the beginning of a partition, and a worker reads those of today and of earlier days that are not empty.
-The days keep a worker from reading where thousands of timers were deleted, which is slow in some stores.
+The partition is a shard of a schedule and the day of the instant, in UTC; the sort key is the instant and a hash of the
+group. So what is due is the beginning of a partition, and a worker reads those of today and of earlier days that are
+not empty. The days keep a worker from reading where thousands of timers were deleted, which is slow in some stores.
 
-An occurrence in the past goes to the partition of the day on which it is set: earlier ones may be closed.
+Clocks are not trusted: those of two processes differ, and one may jump. So where a timer is does not depend on the time
+at which it is set, and no timer is in a partition that nobody reads:
+
+* An occurrence that is past goes to the partition OVERDUE, which workers always read.
+* A worker saves from which day on it reads, and passes a day only if it finds it empty after it has saved that.
+* Whoever has set a timer looks which day that is, and sets the timer in OVERDUE if its own day was passed.
+
+So either the worker sees the timer before it passes the day, or the writer sees that the day was passed.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Final
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 from sortkey.client.stores import EMBEDDED
 from sortkey.model.calls.change import Change
@@ -30,8 +39,11 @@ from sortkey.patterns.schedules import Occurrence, Schedule
 
 TIMERS: Final = Table("sortkey-timers")
 
+OVERDUE: Final = date.min
+"""In the place of a day, the partition of timers whose day may have been passed."""
 CLOSING: Final = timedelta(hours=1)
-"""After a day's end its partitions may still get timers, of processes whose clocks are slow."""
+"""How long after its end a day is passed at the earliest: most timers of processes whose clocks are slow then need not
+be set twice."""
 
 PARALLEL: Final = 32
 """Writes at the same time."""
@@ -40,6 +52,25 @@ PARALLEL_EMBEDDED: Final = 256
 _PART: Final = 1000
 """Occurrences that are set at once when a table is read."""
 _MICROSECOND: Final = timedelta(microseconds=1)
+
+_log = logging.getLogger(__name__)
+
+
+class Origin(NamedTuple):
+    """The change that asked for a timer."""
+
+    shard: str
+    sequence: str
+
+
+NO_ORIGIN: Final = Origin("", "")
+
+Since = Callable[[], Awaitable[Mapping[int, date]]]
+"""From which day on each shard is read, as the workers have saved it."""
+
+
+async def from_the_beginning() -> Mapping[int, date]:
+    return {}
 
 
 class Timer(Item, table=TIMERS):
@@ -52,6 +83,9 @@ class Timer(Item, table=TIMERS):
     """As in `Occurrence`."""
     version: int = 0
     """Grows each time that a change asks for it; it is deleted only in the version that was handled."""
+    change_shard: str = ""
+    change_sequence: str = ""
+    """The last change that asked for it; empty if it is not known."""
 
     key = Key("SCHEDULE#{schedule}#{shard:03}#{day}", "{at}#{group_id}")
 
@@ -60,8 +94,12 @@ class Timer(Item, table=TIMERS):
         return Occurrence(self.group, self.at)
 
 
+TimerToSet = tuple[AccessPath[Timer], Occurrence, Origin]
+
+
 class TimerBook:
-    def __init__(self, session: AsyncSession, schedule: Schedule[Any]) -> None:
+    def __init__(self, session: AsyncSession, schedule: Schedule[Any], since: Since = from_the_beginning) -> None:
+        self._since = since
         self.schedule = schedule
         self.session = session
         self._context = context_of(session)
@@ -75,31 +113,52 @@ class TimerBook:
     async def on_changes(self, changes: Sequence[Change[Any]]) -> Collection[Timer]:
         """Set a timer for everything that the changed items ask for, and did not before. What they no longer ask for
         is left alone: the timer finds that out."""
-        asked = dict.fromkeys(each for change in changes for each in asked_by(self.schedule, change))
+        asked = {
+            each: Origin(change.shard, change.sequence)
+            for change in changes
+            for each in asked_by(self.schedule, change)
+        }
         return await self.set(asked)
 
-    async def set(self, occurrences: Collection[Occurrence]) -> Collection[Timer]:
+    async def set(self, occurrences: Mapping[Occurrence, Origin]) -> Collection[Timer]:
         """Set timers; those that are set already get another version, so that a handler that runs is called again."""
-        pending = iter(occurrences)
+        now = self.now
+        done = await self._put([(timer_path(self.schedule, each, now), each, of) for each, of in occurrences.items()])
+        since = await self._since()
+        passed = [timer for timer in done if OVERDUE < timer.day < since.get(timer.shard, OVERDUE)]
+        if not passed:
+            return done
+        _log.warning("%s: %d timers are set for days that are passed: clocks differ", self.schedule.name, len(passed))
+        moved = await self._put(
+            [(overdue_path(self.schedule, each), each, occurrences[each]) for each in (t.occurrence for t in passed)]
+        )
+        for timer in passed:
+            await self.done(timer)
+        return [*(timer for timer in done if timer not in passed), *moved]
+
+    async def _put(self, timers: Collection[TimerToSet]) -> list[Timer]:
+        pending = iter(timers)
         done: list[Timer] = []
         try:
             async with asyncio.TaskGroup() as tasks:
-                for _ in range(min(self._parallel, len(occurrences))):
-                    tasks.create_task(self._set_each(pending, done))
+                for _ in range(min(self._parallel, len(timers))):
+                    tasks.create_task(self._put_each(pending, done))
         except BaseExceptionGroup as errors:
             # The other tasks were cancelled because of the first.
             raise errors.exceptions[0] from None
         return done
 
-    async def _set_each(self, pending: Iterator[Occurrence], done: list[Timer]) -> None:
-        for each in pending:
-            path = timer_path(self.schedule.name, self.schedule.shards, each, self.now)
-            done.append(await self.session.upsert(path, [{"group": each.group}, F(Timer.version).add(1)]))
+    async def _put_each(self, pending: Iterator[TimerToSet], done: list[Timer]) -> None:
+        for path, occurrence, (shard, sequence) in pending:
+            fields = {"group": occurrence.group, "change_shard": shard, "change_sequence": sequence}
+            done.append(await self.session.upsert(path, [fields, F(Timer.version).add(1)]))
 
     async def due(self, shard: int, since: date, now: datetime, limit: int | None = None) -> AsyncIterator[Timer]:
-        """The timers of a shard that are due, from the partition of `since` on, those of each day by their time; or
-        the first `limit` of them."""
-        for day in days(since, day_of(now)):
+        """The timers of a shard that are due, those that are overdue first, then from the partition of `since` on,
+        those of each day by their time; or the first `limit` of them."""
+        today = day_of(now)
+        # The clock may have been ahead when `since` was found.
+        for day in chain([OVERDUE], days(min(since, today), today)):
             path = self._partition(shard, day).before(now + _MICROSECOND)
             async for timer in self.session.iterate(path, consistent=True, limit=limit):
                 yield timer
@@ -109,9 +168,13 @@ class TimerBook:
 
     async def next_after(self, shard: int, now: datetime) -> datetime:
         """When to look again: when the next timer of today is due, or the day ends."""
-        path = self._partition(shard, day_of(now)).after(now)
-        timer = await self.session.first(path, consistent=True)
-        return end_of(day_of(now)) if timer is None else timer.at
+        today = day_of(now)
+        found = [
+            await self.session.first(self._partition(shard, day).after(now), consistent=True)
+            # A process whose clock was ahead may have taken a time to come for one that was past.
+            for day in (OVERDUE, today)
+        ]
+        return min([end_of(today), *(timer.at for timer in found if timer is not None)])
 
     async def first_day(self, shard: int, since: date, now: datetime) -> date:
         """The first day from `since` on whose partition has timers, or may still get some."""
@@ -139,16 +202,19 @@ class TimerBook:
         return Timer.key(schedule=self.schedule.name, shard=shard, day=day)
 
 
-def timer_path(schedule: str, shards: int, occurrence: Occurrence, now: datetime) -> AccessPath[Timer]:
-    """Where the timer of an occurrence is when it is set now."""
+def timer_path(schedule: Schedule[Any], occurrence: Occurrence, now: datetime) -> AccessPath[Timer]:
+    """Where the timer of an occurrence is set first."""
+    return _path(schedule, occurrence, day_of(occurrence.at) if occurrence.at > now else OVERDUE)
+
+
+def overdue_path(schedule: Schedule[Any], occurrence: Occurrence) -> AccessPath[Timer]:
+    return _path(schedule, occurrence, OVERDUE)
+
+
+def _path(schedule: Schedule[Any], occurrence: Occurrence, day: date) -> AccessPath[Timer]:
     group_id = occurrence.group_id
-    return Timer.key(
-        schedule=schedule,
-        shard=int(group_id[:8], 16) % shards,
-        day=day_of(max(occurrence.at, now)),
-        at=occurrence.at,
-        group_id=group_id,
-    )
+    shard = int(group_id[:8], 16) % schedule.shards
+    return Timer.key(schedule=schedule.name, shard=shard, day=day, at=occurrence.at, group_id=group_id)
 
 
 def asked_by(schedule: Schedule[Any], change: Change[Any]) -> frozenset[Occurrence]:

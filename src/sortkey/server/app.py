@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from functools import cache
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any, Final, NoReturn, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 from litestar import Litestar, Request, Response, Router, get
+from litestar.routes import BaseRoute, HTTPRoute
 from litestar.types import ASGIApp, ControllerRouterHandler, HTTPScope, Receive, Scope, Send
 
 from sortkey.http.listener import AllowedHosts
@@ -18,10 +19,12 @@ from sortkey.model.errors import ModelError
 from sortkey.server.access_log import AccessLog, NoLog
 from sortkey.server.exchange import BODY_BYTES, CALLER, caller_dependency, exchange_of
 from sortkey.server.fast_routes import fast_routes
+from sortkey.server.idempotency import Idempotency, answered_once
 from sortkey.server.metrics import FAMILIES, Metrics
 from sortkey.server.middleware import HEALTH, IN_FLIGHT, Middleware
 from sortkey.server.openapi import openapi_document
-from sortkey.server.tokens import SERVICE, KnownTokens, NoTokens, Tokens, scope_of
+from sortkey.server.query_parameters import declared_parameters, refuse_unknown
+from sortkey.server.tokens import SERVICE, TENANT, KnownTokens, NoTokens, Tokens, scope_of
 from sortkey.services.interface import Measured, Service
 
 _logger = logging.getLogger(__name__)
@@ -42,10 +45,12 @@ def app_of(
     body_bytes: int = BODY_BYTES,
     in_flight: int = IN_FLIGHT,
     metrics: Metrics | None = None,
+    idempotency: Idempotency | None = None,
 ) -> Middleware:
-    """The app of these services. `samples` returns further samples for `GET /metrics`."""
+    """The app of these services. `samples` returns further samples for `GET /metrics`. Without `idempotency`, requests
+    with an `Idempotency-Key` are rejected. Raises BadTokens for tokens of tenants that no service has."""
     known = tokens or NoTokens(AllowedHosts())
-    routes = [_router(service, known) for service in services]
+    routes = [_router(service, known, idempotency) for service in services]
     metrics = metrics or Metrics()
     measured = [service for service in services if isinstance(service, Measured)]
     known_families = {**FAMILIES, **{name: each for service in measured for name, each in service.families.items()}}
@@ -74,31 +79,53 @@ def app_of(
         logging_config=None,
         request_max_body_size=None,
     )
-    return Middleware(inner, fast_routes(inner.routes, metrics), known, metrics, log or NoLog(), body_bytes, in_flight)
+    for service in services:
+        known.check_tenants(service.name, service.name in _with_tenants(inner.routes))
+    fast = fast_routes(inner.routes, metrics)
+    return Middleware(inner, fast, known, metrics, log or NoLog(), body_bytes, in_flight, idempotency)
 
 
-def _router(service: Service, tokens: Tokens) -> Router:
-    """The service's routes behind a check of tokens. Not a guard: Litestar would copy the handler for each call."""
+def _router(service: Service, tokens: Tokens, idempotency: Idempotency | None) -> Router:
+    """The service's routes behind a check of tokens and of the names of query parameters. Not guards: Litestar would
+    copy the handler for each call."""
+    parameters = cache(declared_parameters)
 
-    def check_tokens(app: ASGIApp) -> ASGIApp:
+    def check(app: ASGIApp) -> ASGIApp:
         async def check_and_call(scope: Scope, receive: Receive, send: Send) -> None:
             request = cast(HTTPScope, scope)
             exchange = exchange_of(request)
             needed = scope_of(request["route_handler"].opt, request["method"])
             if needed is not None:
-                exchange.token = tokens.check(exchange.headers, needed)
-            await app(scope, receive, send)
+                tenant = request["path_params"].get(TENANT)
+                exchange.tenant = None if tenant is None else str(tenant)
+                exchange.token = tokens.check(exchange, needed)
+            if exchange.query:
+                refuse_unknown(exchange.query, parameters(request["route_handler"]))
+            if exchange.idempotency_key is not None:
+                await answered_once(idempotency, exchange, partial(app, scope, receive, send))
+            else:
+                await app(scope, receive, send)
 
         return check_and_call
 
     return Router(
         "/",
         route_handlers=list(service.routes),
-        middleware=[check_tokens],
+        middleware=[check],
         dependencies={CALLER: caller_dependency(tokens, service.name)},
         opt={SERVICE: service.name},
         tags=[service.name],
     )
+
+
+def _with_tenants(routes: Iterable[BaseRoute]) -> set[str]:
+    """The services whose routes name tenants."""
+    return {
+        handler.opt[SERVICE]
+        for route in routes
+        if isinstance(route, HTTPRoute) and TENANT in route.path_parameters
+        for handler in route.route_handlers
+    }
 
 
 def _own_routes(

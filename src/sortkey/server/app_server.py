@@ -52,19 +52,13 @@ class AppRequestHandler:
         """Answers the newest request. There is one at a time, and asyncio keeps no reference to it."""
 
     def begin(self, request: Request, defer: Defer) -> bytes | None:
-        raw_path, _, query = request.target.partition(b"?")
-        if raw_path[:4].lower() == b"http":
-            # A whole URL, as clients send it to a proxy.
-            raw_path = b"/" + raw_path.partition(b"://")[2].partition(b"/")[2]
-        if not raw_path.startswith(b"/") or not raw_path.isascii():
-            return self._reject_last(request, NOT_A_PATH)
         try:
-            path = _text(raw_path)
-            _text(query)
-        except UnicodeDecodeError:
-            return self._reject_last(request, NOT_UTF8)
-        exchange = Exchange(request, raw_path, path, query, self._peer)
-        self._task = asyncio.create_task(self._answer(exchange, request, defer()))
+            exchange = exchange_for(request, self._peer)
+        except RequestError as error:
+            return self._reject_last(request, error)
+        pending = defer()
+        exchange.gone = pending.is_unread
+        self._task = asyncio.create_task(self._answer(exchange, request, pending))
         return None
 
     async def _answer(self, exchange: Exchange, request: Request, pending: PendingAnswer) -> None:
@@ -99,6 +93,22 @@ class AppRequestHandler:
     def may_overlap(self, _request: Request) -> bool:
         """Never: requests of one connection are answered one after the other."""
         return False
+
+
+def exchange_for(request: Request, client: str) -> Exchange:
+    """Raises RequestError for a target that is not a path."""
+    raw_path, _, query = request.target.partition(b"?")
+    if raw_path[:4].lower() == b"http":
+        # A whole URL, as clients send it to a proxy.
+        raw_path = b"/" + raw_path.partition(b"://")[2].partition(b"/")[2]
+    if not raw_path.startswith(b"/") or not raw_path.isascii():
+        raise NOT_A_PATH
+    try:
+        path = _text(raw_path)
+        _text(query)
+    except UnicodeDecodeError:
+        raise NOT_UTF8 from None
+    return Exchange(request, raw_path, path, query, client)
 
 
 def _text(quoted: bytes) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Any, Final, cast
 
 import litestar
@@ -25,6 +26,8 @@ NESTING: Final = 256
 10,000, where a handler cannot follow."""
 
 JSON_TYPE: Final = (b"content-type", b"application/json")
+KEY_METHODS: Final = frozenset({"POST", "PATCH"})
+"""Which take an `Idempotency-Key`."""
 _ACCEPTED: Final = frozenset({b"application/json", b"application/x-www-form-urlencoded"})
 """The second is what `curl -d '{…}'` sends by default."""
 _KEY: Final = "sortkey.exchange"
@@ -38,6 +41,10 @@ _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 Header = tuple[bytes, bytes]
 
 
+def _still_there() -> bool:
+    return False
+
+
 class Exchange:
     __slots__ = (
         "_received",
@@ -46,6 +53,7 @@ class Exchange:
         "body_limit",
         "client",
         "code",
+        "gone",
         "headers",
         "host",
         "id",
@@ -56,6 +64,7 @@ class Exchange:
         "sent",
         "status",
         "template",
+        "tenant",
         "token",
     )
 
@@ -73,15 +82,24 @@ class Exchange:
         self.id = ""
         self.template = ""
         """The path as the route declares it; empty if there is no route."""
+        self.tenant: str | None = None
+        """The path's parameter `tenant`; None if its route has none."""
         self.token: str | None = None
         self.status = 0
         self.code: str | None = None
         """The error's code; None if there was no error."""
         self.body_limit = BODY_BYTES
         """In bytes."""
+        self.gone: Callable[[], bool] = _still_there
+        """Whether the client has closed its connection."""
         self.answer_headers: list[Header] = []
         self.answer_body = b""
         self._received = False
+
+    @property
+    def idempotency_key(self) -> bytes | None:
+        """Of a request with a method whose repetition is not harmless by itself."""
+        return self.headers.get(b"idempotency-key") if self.method in KEY_METHODS else None
 
     def body(self) -> bytes:
         """The request's body. Raises ApiError if it is too large or not sent as JSON."""
@@ -177,11 +195,19 @@ class ExchangeCaller:
         self._service = service
 
     @property
+    def name(self) -> str | None:
+        return self._exchange.token
+
+    @property
     def address(self) -> str:
         return self._exchange.client
 
+    @property
+    def gone(self) -> bool:
+        return self._exchange.gone()
+
     def require(self, right: Right) -> None:
-        self._tokens.check(self._exchange.headers, f"{self._service}:{right}")
+        self._tokens.check(self._exchange, f"{self._service}:{right}")
 
 
 def caller_dependency(tokens: Tokens, service: str) -> Provide:

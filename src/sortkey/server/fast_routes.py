@@ -3,7 +3,7 @@
 Litestar's general path costs more than most answers: a request with fifty ids and a constant answer took 53 µs of
 processor time here, sockets included, and 155 through Litestar. The handler remains a Litestar handler: Litestar
 documents it, and takes the requests that do not fit here (another method, a path that is not written as declared, a
-query parameter that is empty or given twice).
+query parameter that is empty, unknown or given twice).
 """
 
 from __future__ import annotations
@@ -11,27 +11,23 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
-from urllib.parse import parse_qsl
 
 import msgspec
 from litestar.exceptions import ImproperlyConfiguredException
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import QueryParameter
 from litestar.routes import BaseRoute, HTTPRoute
 from litestar.typing import FieldDefinition
 
 from sortkey.http.metrics import RequestMetrics
+from sortkey.server.body_decoder import LARGE_BYTES, BodyDecoder
 from sortkey.server.errors import ApiError, body_error
 from sortkey.server.exchange import CALLER, Exchange, ExchangeCaller
 from sortkey.server.metrics import Metrics
+from sortkey.server.query_parameters import QueryParameters
 from sortkey.server.tokens import SERVICE, Tokens, scope_of
 
 FAST: Final = "fast"
 _BODY: Final = "data"
-MAX_DIGITS: Final = 9
-
-Take = Callable[[str], Any]
-"""The value of a text; None if the general path must look at it."""
 
 
 class FastRoute:
@@ -68,7 +64,7 @@ class FastRoute:
     def arguments(self, found: re.Match[str], exchange: Exchange, tokens: Tokens) -> dict[str, Any] | None:
         """The handler's arguments but the body; None if only the general path can take them."""
         arguments: dict[str, Any] = found.groupdict()
-        if self._query is not None and exchange.query:
+        if exchange.query:
             asked = self._query.decode(exchange.query)
             if asked is None:
                 return None
@@ -82,7 +78,10 @@ class FastRoute:
         if self._decode is None:
             return self._encode(await self._handle(**arguments))
         try:
-            data = self._decode(body)
+            if len(body) <= LARGE_BYTES:
+                data = self._decode.decode(body)
+            else:
+                data = await self._decode.decode_large(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ApiError(body_error(error)) from None
         return self._encode(await self._handle(**arguments, data=data))
@@ -113,13 +112,11 @@ def _expression(route: HTTPRoute) -> str:
     return "/" + "/".join(parts)
 
 
-def _decoder(body: FieldDefinition | None) -> Callable[[bytes], Any] | None:
-    return None if body is None else msgspec.json.Decoder(body.annotation).decode
+def _decoder(body: FieldDefinition | None) -> BodyDecoder | None:
+    return None if body is None else BodyDecoder(body.annotation)
 
 
-def _query(
-    route: HTTPRoute, handler: HTTPRouteHandler, parameters: Mapping[str, FieldDefinition]
-) -> QueryParameters | None:
+def _query(route: HTTPRoute, handler: HTTPRouteHandler, parameters: Mapping[str, FieldDefinition]) -> QueryParameters:
     """The parameters that the path does not have."""
     texts = {name for name, parameter in route.path_parameters.items() if parameter.type is str}
     others = {name: parameter for name, parameter in parameters.items() if name not in texts}
@@ -128,49 +125,4 @@ def _query(
             f"{route.path}: a fast handler must be async and take only `data`, `caller`, the path's parameters, as "
             "str, and query parameters of type str or int with a default"
         )
-    return QueryParameters(others) if others else None
-
-
-class QueryParameters:
-    """Texts and numbers, each at most once. Takes the usual query strings; Litestar takes the others, and words any
-    error."""
-
-    def __init__(self, parameters: Mapping[str, FieldDefinition]) -> None:
-        self._takes: dict[str, tuple[str, Take]] = {}
-        for argument, parameter in parameters.items():
-            declared = parameter.kwarg_definition
-            name = declared.name if isinstance(declared, QueryParameter) else None
-            self._takes[name or argument] = (argument, _TAKES[parameter.annotation])
-
-    @staticmethod
-    def are(parameters: Mapping[str, FieldDefinition]) -> bool:
-        """Whether these are parameters that a fast route can take: declared, of a known type, with a default."""
-        return all(
-            isinstance(each.kwarg_definition, QueryParameter) and each.annotation in _TAKES and not each.is_required
-            for each in parameters.values()
-        )
-
-    def decode(self, query: bytes) -> dict[str, Any] | None:
-        """The arguments; None if the general path must look at them."""
-        found: dict[str, Any] = {}
-        for name, text in parse_qsl(query.decode("ascii", "replace"), keep_blank_values=True):
-            taken = self._takes.get(name)
-            if taken is None:
-                continue
-            argument, take = taken
-            value = take(text)
-            if value is None or argument in found:
-                return None
-            found[argument] = value
-        return found
-
-
-def _text(text: str) -> str | None:
-    return text or None
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS else None
-
-
-_TAKES: Final[Mapping[Any, Take]] = {str: _text, str | None: _text, int: _number, int | None: _number}
+    return QueryParameters(others)

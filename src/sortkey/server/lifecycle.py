@@ -24,6 +24,7 @@ from sortkey.model.sessions.connect import async_connect
 from sortkey.server.access_log import AccessLog
 from sortkey.server.app import app_of
 from sortkey.server.app_server import AppServer
+from sortkey.server.idempotency import Idempotency
 from sortkey.server.metrics import Metrics, path_samples
 from sortkey.server.tokens import Tokens
 from sortkey.services.interface import BadSettings, Demonstrated, Maintained, Progress, Service, ServiceDefinition
@@ -108,7 +109,8 @@ class _Lifecycle:
     async def _start(self, session: AsyncSession) -> list[Service]:
         demo = self._plan.demo
         try:
-            services = [definition.make(session, settings) for definition, settings in self._plan.services]
+            services = [definition.service(session, settings) for definition, settings in self._plan.services]
+            await Idempotency(session).start()
             for service in services:
                 await service.start()
                 if demo is not None and isinstance(service, Demonstrated):
@@ -146,6 +148,7 @@ class _Lifecycle:
             plan.tokens,
             plan.log,
             metrics=metrics,
+            idempotency=Idempotency(session),
         )
         http = AppServer(middleware, metrics)
         serving = [http.serve(plan.listening, self._one_is_ready)]

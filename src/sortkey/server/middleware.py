@@ -10,6 +10,7 @@ import itertools
 import logging
 import re
 import secrets
+from functools import partial
 from time import perf_counter, time
 from typing import Any, Final
 
@@ -20,8 +21,9 @@ from sortkey.server.access_log import AccessLog, Entry, NoLog, TimeText
 from sortkey.server.errors import MALFORMED, UNAVAILABLE, ApiError, ErrorAnswer, error_answer, overloaded
 from sortkey.server.exchange import BODY_BYTES, JSON_TYPE, NESTING, Exchange
 from sortkey.server.fast_routes import FastRoute, FastRoutes
+from sortkey.server.idempotency import Idempotency, answered_once
 from sortkey.server.metrics import NO_ROUTE, Metrics
-from sortkey.server.tokens import Tokens
+from sortkey.server.tokens import TENANT, Tokens
 
 HEALTH: Final = "/health"
 """Open to requests for any host: it shows nothing, and probes often send no `Host`."""
@@ -44,6 +46,7 @@ class Middleware:
         log: AccessLog,
         body_bytes: int = BODY_BYTES,
         in_flight: int = IN_FLIGHT,
+        idempotency: Idempotency | None = None,
     ) -> None:
         self._app = app
         self._fast = fast
@@ -53,6 +56,7 @@ class Middleware:
         self._time = TimeText()
         self._body_bytes = body_bytes
         self._limit = in_flight
+        self._idempotency = idempotency
         # Request ids are unique over processes and restarts: eight random bytes, drawn once, and a number.
         self._identity = secrets.token_hex(8)
         self._numbers = itertools.count(1)
@@ -100,7 +104,14 @@ class Middleware:
 
     async def _answer_fast(self, route: FastRoute, arguments: dict[str, Any], exchange: Exchange) -> None:
         if route.scope is not None:
-            exchange.token = self._tokens.check(exchange.headers, route.scope)
+            exchange.tenant = arguments.get(TENANT)
+            exchange.token = self._tokens.check(exchange, route.scope)
+        if exchange.idempotency_key is not None:
+            await answered_once(self._idempotency, exchange, partial(self._call_fast, route, arguments, exchange))
+        else:
+            await self._call_fast(route, arguments, exchange)
+
+    async def _call_fast(self, route: FastRoute, arguments: dict[str, Any], exchange: Exchange) -> None:
         body = exchange.body() if route.takes_body else b""
         exchange.answer(route.status, await route.answer(arguments, body), [JSON_TYPE])
 

@@ -16,6 +16,7 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.spec import Tag
 from litestar.types import ControllerRouterHandler
 
+from sortkey.server.exchange import KEY_METHODS
 from sortkey.services.interface import Service
 
 _ERROR: Final[dict[str, Any]] = {
@@ -48,6 +49,14 @@ _ERROR_ANSWER: Final[dict[str, Any]] = {
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
 }
 _BEARER: Final = "token"
+_KEY: Final[dict[str, Any]] = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "The same key and request within a day gets the same answer, and changes nothing more; the same key "
+    "with another body or query is 409.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+}
 
 
 def openapi_document(routes: Sequence[ControllerRouterHandler], services: Sequence[Service], tokens: bool) -> bytes:
@@ -63,15 +72,19 @@ def openapi_document(routes: Sequence[ControllerRouterHandler], services: Sequen
     if tokens:
         components["securitySchemes"] = {_BEARER: {"type": "http", "scheme": "bearer"}}
     names = {service.name for service in services}
-    for operation in _operations(described):
+    for method, operation in _operations(described):
         # Litestar's shape of an error, which the middleware replaces.
         operation["responses"].pop("400", None)
         operation["responses"]["default"] = _ERROR_ANSWER
-        if tokens and names.intersection(operation.get("tags", ())):
+        is_of_service = bool(names.intersection(operation.get("tags", ())))
+        if is_of_service and method.upper() in KEY_METHODS:
+            operation.setdefault("parameters", []).append(_KEY)
+        if tokens and is_of_service:
             operation["security"] = [{_BEARER: []}]
     return msgspec.json.encode(described)
 
 
-def _operations(described: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _operations(described: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each with its method."""
     for path in described["paths"].values():
-        yield from (operation for operation in path.values() if "responses" in operation)
+        yield from ((method, operation) for method, operation in path.items() if "responses" in operation)

@@ -10,11 +10,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
+from datetime import UTC, datetime
+from math import inf
+from random import Random
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol, runtime_checkable
 
+from msgspec import Meta
+
+from sortkey.clock import Clock
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.timers.timers import Timers
 from sortkey.http.metrics import Families, Samples
+from sortkey.model.calls.arguments import require_async
 from sortkey.model.items.item import Item
 from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
@@ -56,13 +63,58 @@ class Conflict(Exception):
         self.code = code
 
 
+MAX_AHEAD_SECONDS: Final = 300.0
+MaxAheadSeconds = Annotated[float, Meta(ge=0)]
+"""The type of a service's setting `max_ahead_seconds`, for an `AheadLimit`. With `inf`, there is no limit."""
+
+
+class AheadLimit:
+    """How far ahead of a clock the time of an event may be: five minutes, unless a setting says otherwise.
+
+    Where the newest event wins, one from a clock that is wrong makes all later ones stale until its time has come. So a
+    service that takes times from outside checks them before it orders by them:
+
+        self._ahead = sk.services.AheadLimit(clock, settings.max_ahead_seconds)
+        …
+        error = self._ahead.error(event.updated_at)
+        if error is not None:
+            raise sk.services.BadRequest(error)
+
+    From `consume`, the same error is the reason of an `sk.feeds.Rejected`, and so of a dead letter.
+    """
+
+    def __init__(self, clock: Clock, seconds: float = MAX_AHEAD_SECONDS) -> None:
+        self._clock = clock
+        self._seconds = seconds
+
+    def error(self, at: datetime, field: str = "updatedAt") -> str | None:
+        """Why the time of an event is rejected; None if it is accepted."""
+        now = self._clock.now()
+        if at.timestamp() - now <= self._seconds:
+            return None
+        return (
+            f"{field}: {at.isoformat()} is more than {self._seconds:g} s (max_ahead_seconds) ahead of the server's "
+            f"clock, {datetime.fromtimestamp(int(now), UTC).isoformat()}"
+        )
+
+
 @runtime_checkable
 class Caller(Protocol):
     """Who sent a request. A handler takes it as `caller: NamedDependency[sk.services.Caller]`, of `litestar.di`."""
 
     @property
+    def name(self) -> str | None:
+        """The name of the request's token, which the client cannot choose; None on a server without tokens."""
+        ...
+
+    @property
     def address(self) -> str:
         """The client's address, or that of the proxy in front of the server."""
+        ...
+
+    @property
+    def gone(self) -> bool:
+        """Whether the client has closed its connection, so that a handler with much to do need not begin the rest."""
         ...
 
     def require(self, right: Literal["read", "write"]) -> None:
@@ -211,6 +263,38 @@ class Job(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class UsualRequest:
+    """One kind of request in a service's usual mix, from which `sortkey cost` reckons what the service costs:
+
+        def ask(draw: Random) -> str:
+            return f"GET /notes/of/ada/{draw.randrange(100)}"
+
+        def write(draw: Random) -> tuple[str, object]:
+            return f"PUT /notes/of/ada/{draw.randrange(100)}", {"topic": "engines", "text": "It weaves."}
+
+        usual_requests=[
+            sk.services.UsualRequest("read a note", 9, ask),
+            sk.services.UsualRequest("write a note", 1, write),
+        ]
+
+    The requests are sent to the service in a store in memory, with its demonstration data, and what they read and write
+    is metered.
+    """
+
+    name: str
+    """For people."""
+    share: float
+    """How many there are, in relation to the others."""
+    make: Callable[[Random], str | tuple[str, object]]
+    """One of them, at random: the method and the path, perhaps with what its body is as JSON."""
+
+    def __post_init__(self) -> None:
+        share: Any = self.share
+        if not isinstance(share, (int, float)) or not 0 < share < inf:
+            raise ValueError(f"usual request {self.name!r}: share is a number above 0, not {share!r}")
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceDefinition:
     """A service before a store is open: what the command line lists, and how to make it.
 
@@ -235,7 +319,23 @@ class ServiceDefinition:
     """What `sortkey batch` runs."""
     load: Job | None = None
     """What `sortkey load` runs."""
+    usual_requests: Sequence[UsualRequest] = ()
+    """The usual mix, for `sortkey cost`."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"{self.name!r} is not a service's name: use letters, digits, '_' and '-'")
+        # Commands tell definitions apart by their hash, which a list does not have.
+        object.__setattr__(self, "usual_requests", tuple(self.usual_requests))
+        for name, job in (("batch", self.batch), ("load", self.load)):
+            if job is not None:
+                require_async(f"service {self.name}: {name}.run", job.run)
+
+    def service(self, session: AsyncSession, settings: Mapping[str, Any]) -> Service:
+        """What `make` makes. Raises DeclarationError if a method of it that is awaited is not async."""
+        made = self.make(session, settings)
+        for name in ("start", "consume", "load_demo", "run_demo", "samples"):
+            method = getattr(made, name, None)
+            if method is not None:
+                require_async(f"service {self.name}: {name}", method)
+        return made

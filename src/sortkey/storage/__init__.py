@@ -16,7 +16,7 @@ from sortkey.storage.environment import (
 from sortkey.storage.inspection import FolderState, Reader, Unreadable, inspect
 from sortkey.storage.sealed import SEAL_BYTES, are_sound, belongs_to, is_sound, payload_of, seal
 from sortkey.storage.store import Store, after_prefix, ascending, descending
-from sortkey.storage.write_queue import Batch, Done, QueueClosed, StorageFull, Ticket
+from sortkey.storage.write_queue import Batch, Done, FolderBusy, QueueClosed, StorageFull, Ticket
 
 __all__ = [
     "CHECKED_BYTES",
@@ -27,6 +27,7 @@ __all__ = [
     "Cursor",
     "DamagedFolder",
     "Done",
+    "FolderBusy",
     "FolderState",
     "IncompatibleFormat",
     "QueueClosed",

@@ -25,7 +25,7 @@ from sortkey.storage.gradual_check import GradualCheck
 from sortkey.storage.leaf_search import END, START, Bounds, SoundKeys
 from sortkey.storage.pages import Damage
 from sortkey.storage.write_lock import WriteLock
-from sortkey.storage.write_queue import BatchType, Done, Work, WriteQueue
+from sortkey.storage.write_queue import BatchType, Done, Ticket, Work, WriteQueue
 
 Result = TypeVar("Result")
 SNAPSHOT_TRIES: Final = 20
@@ -75,9 +75,9 @@ class Store(Generic[BatchType]):
         """Run the work in the next write batch; return its result when it is durable."""
         return self.queue.run(work)
 
-    def submit(self, work: Work[BatchType], done: Done) -> None:
+    def submit(self, work: Work[BatchType], done: Done, until: float | None = None) -> Ticket[BatchType]:
         """As `write`, but returns at once; `done(result, error)` is called on another thread."""
-        self.queue.submit(work, done)
+        return self.queue.submit(work, done, until)
 
     def intercept_commits(self, before_commit: Callable[[], None]) -> None:
         """Call a function before each commit from now on; what it raises is the commit's error."""

@@ -24,8 +24,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from sortkey.clock import monotonic
+
 WRITE_LOCK_FILE: Final = "write.lock"
 RETRY_SECONDS: Final = 0.001
+OPENING_SECONDS: Final = 30.0
 _CLOSED: Final = -1
 _HELD: Final = frozenset({errno.EACCES, errno.EAGAIN})
 _IS_DARWIN: Final = sys.platform == "darwin"
@@ -66,7 +69,14 @@ class WriteLock:
             time.sleep(RETRY_SECONDS)
 
     def __enter__(self) -> None:
-        self.acquire()
+        """Wait, but not for ever: whoever opens a folder. Raises TimeoutError, which names the process that has it."""
+        until = monotonic() + OPENING_SECONDS
+        while not self.try_acquire():
+            if monotonic() > until:
+                holder = self.holder()
+                holds = f"process {holder} holds its write lock" if holder else "another process holds its write lock"
+                raise TimeoutError(errno.ETIMEDOUT, holds)
+            time.sleep(RETRY_SECONDS)
 
     def __exit__(self, *_: object) -> None:
         self.release()

@@ -10,14 +10,15 @@ the next one, so that an answer does not wait for everything that others have qu
 
 Callers that must not block (an event loop) `submit` instead, and the queue's own thread takes the lead for them.
 
-The leader takes the folder's write lock before it chooses the work, so work that arrives while it waits for another
-process shares the commit. A leader that must not wait (`lead`) leaves the work where it is when another process writes.
-Work that waits for another process may be withdrawn, and is not done then.
+The leader takes the folder's write lock before it chooses the work. When another process has the lock, the leader
+leaves the work where it is, and the queue's own thread waits in its place, without the lead. So work that arrives
+meanwhile shares the commit, and no caller waits for another process longer than it likes: while the lock is not there
+(`blocked_since`), nothing of the queue is being done, and work can be withdrawn. It is not done then, now or later.
 
 Guarantees
 - Work is atomic: it raises before its first write, or not at all. If work breaks that rule, or the disk is full, the
   whole transaction is aborted and each work runs again in a transaction of its own, so that only the faulty one fails.
-- Answered work is on disk, once. Work that raised has written nothing.
+- Answered work is on disk, once. Work that raised has written nothing, also when it raised FolderBusy.
 - A ticket stays in the queue until it is answered. A leader may be interrupted anywhere (Ctrl-C): the next one finds
   which tickets are committed and which are left.
 """
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -35,7 +37,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import lmdb
 
-from sortkey.clock import monotonic
+from sortkey.clock import DEADLINE, monotonic
 from sortkey.limits import MIB
 from sortkey.storage.environment import StorageError, Transaction
 from sortkey.storage.write_lock import WriteLock
@@ -55,6 +57,14 @@ COMMIT: Final = methodcaller("commit")
 BATCH_BYTES: Final = 4 * MIB
 """A write batch that has read and written this much takes no more work."""
 BATCH_TICKETS: Final = 1024
+
+WRITE_WAIT_SECONDS: Final = 30.0
+"""How long work waits for another process if its caller has no `DEADLINE`."""
+LONGEST_SLEEP_SECONDS: Final = 1.0
+SHORTEST_SLEEP_SECONDS: Final = 0.02
+"""Of a caller that waits for another process, before it looks again."""
+WATCH_SECONDS: Final = 0.05
+"""How often the deadlines of submitted work are looked at, while it waits for another process."""
 
 FAILED: Final = (None,)
 """The fate of a ticket whose work was not committed, and will not be."""
@@ -84,6 +94,10 @@ Done = Callable[[Any, BaseException | None], None]
 
 class StorageFull(Exception):
     """The disk (or the map) is full; nothing of the work was written."""
+
+
+class FolderBusy(TimeoutError):
+    """Another process wrote to the folder for longer than the caller could wait; nothing of the work was written."""
 
 
 class QueueClosed(Exception):
@@ -130,11 +144,13 @@ class Ticket(Generic[BatchType]):
 
 
 class CallbackTicket(Ticket[BatchType]):
-    __slots__ = ("_done",)
+    __slots__ = ("_done", "until")
 
-    def __init__(self, work: Work[BatchType], done: Done) -> None:
+    def __init__(self, work: Work[BatchType], done: Done, until: float = math.inf) -> None:
         super().__init__(work)
         self._done = done
+        self.until = until
+        """Until when it waits for another process, by `monotonic`."""
 
     def answer(self) -> None:
         self._done(self.result, self.error)
@@ -163,28 +179,36 @@ class WriteQueue(Generic[BatchType]):
         self._closed = False
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
+        self._watcher: threading.Thread | None = None
+        self._blocked = threading.Event()
+        self._sleepers: list[threading.Event] = []
+        """Set after each commit: one for each caller that waits for another process."""
         self.commits = 0
         self.answered = 0
         """The number of tickets that have left the queue."""
         self.commit_seconds = 0.0
         """How long recent commits waited for other processes and for the disk."""
         self.blocked_since: float | None = None
-        """Since when (`monotonic`) the leader waits for another process, if it does."""
+        """Since when (`monotonic`) the queue waits for another process, if it does. Set and cleared by leaders only."""
 
     def __len__(self) -> int:
         """The number of tickets in the queue, including those being committed."""
         return len(self._waiting)
 
     def run(self, work: Callable[[BatchType], Result]) -> Result:
-        """Run the work; return its result once it is durable, or raise its error."""
+        """Run the work; return its result once it is durable, or raise its error.
+
+        Raises FolderBusy if another process writes until the caller's `DEADLINE`.
+        """
         ticket = Ticket(work)
         self.enqueue(ticket)
         try:
             # Each commit takes work in the order of the queue. The callers that it has served go on before the next.
             while not ticket.fate:
                 with self._lead:
-                    if not ticket.fate:
-                        self._commit_waiting()
+                    has_led = bool(ticket.fate) or self._commit_waiting()
+                if not has_led:
+                    self._wait_for_commit(ticket)
         except BaseException:
             # The caller leaves, so this work must not run later, unless another leader is running it now.
             ticket.withdrawn = True
@@ -194,13 +218,17 @@ class WriteQueue(Generic[BatchType]):
         result: Result = ticket.result
         return result
 
-    def submit(self, work: Work[BatchType], done: Done) -> None:
-        """Queue the work and return; `done(result, error)` is called on another thread once it is durable.
+    def submit(self, work: Work[BatchType], done: Done, until: float | None = None) -> Ticket[BatchType]:
+        """Queue the work and return; `done(result, error)` is called on another thread once it is durable, or with
+        FolderBusy if another process writes until the caller's `DEADLINE`, or `until`.
 
-        `done` must be quick and must not write to this queue: other callers wait for it.
+        `done` must be quick and must not write to this queue: other callers wait for it. It is not called for a ticket
+        that its caller withdraws.
         """
-        self.enqueue(CallbackTicket(work, done))
+        ticket = CallbackTicket(work, done, _deadline() if until is None else until)
+        self.enqueue(ticket)
         self.summon()
+        return ticket
 
     def enqueue(self, ticket: Ticket[BatchType]) -> None:
         """Queue the ticket, for a caller that then calls `lead` or `summon`."""
@@ -223,12 +251,12 @@ class WriteQueue(Generic[BatchType]):
         if not self._lead.acquire(blocking=False):
             return False
         try:
-            return self._commit_waiting(may_wait=False)
+            return self._commit_waiting()
         finally:
             self._lead.release()
 
     def withdraw(self, chosen: Callable[[Ticket[BatchType]], bool]) -> list[Ticket[BatchType]]:
-        """Take the chosen work out of the queue while the leader waits for another process; it will not be done."""
+        """Take the chosen work out of the queue while it waits for another process; it will not be done."""
         with self._gate:
             if self.blocked_since is None:
                 return []
@@ -241,17 +269,42 @@ class WriteQueue(Generic[BatchType]):
             self._waiting.extend(left)
         return withdrawn
 
+    def withdraw_one(self, ticket: Ticket[BatchType]) -> bool:
+        """The same for one ticket; whether it was withdrawn."""
+        with self._gate:
+            if self.blocked_since is None or ticket.fate or ticket.withdrawn:
+                return False
+            ticket.withdrawn = True
+            self._waiting.remove(ticket)
+            self.answered += 1
+        return True
+
+    def busy_error(self) -> FolderBusy:
+        """The error of work that was withdrawn."""
+        process = self.blocking_process()
+        holder = f"process {process}" if process else "another process"
+        return FolderBusy(f"{holder} holds the data folder's write lock; the write that waited for it was withdrawn")
+
     def blocking_process(self) -> int | None:
         """The other process that writes now; 0 if that is in another container."""
         return None if self._lock is None else self._lock.holder()
 
     def close(self) -> None:
-        """Commit the waiting work, then reject more."""
+        """Commit the waiting work, then reject more. Work that waits too long for another process gets FolderBusy."""
         with self._gate:
             self._closed = True
+        until = _deadline()
         while self._waiting:
             with self._lead:
-                self._commit_waiting()
+                has_led = self._commit_waiting()
+            if not has_led and monotonic() >= until:
+                self._give_up(lambda _: True)
+            elif not has_led:
+                threading.Event().wait(SHORTEST_SLEEP_SECONDS)
+        # From here on, the queue's own thread does not lead any more.
+        with self._lead:
+            pass
+        self._blocked.set()
         if self._thread is not None:
             self._wake.set()
             # One that waits for another process, and has nothing to write any more, may wait for ever.
@@ -268,19 +321,25 @@ class WriteQueue(Generic[BatchType]):
         while not (self._closed and not self._waiting):
             self._wake.wait()
             self._wake.clear()
-            while self._waiting:
+            while self._waiting or self.blocked_since is not None:
                 with self._lead:
-                    self._commit_waiting()
+                    if self._closed and not self._waiting:
+                        return
+                    has_led = self._commit_waiting()
+                if not has_led:
+                    self._wait_for_lock()
 
-    def _commit_waiting(self, may_wait: bool = True) -> bool:
-        """False if another process writes, and this thread may not wait for it."""
+    def _commit_waiting(self) -> bool:
+        """False if another process writes; then the queue's own thread waits for it."""
         lock = self._lock
         try:
             # Inside, because an interrupt may come as soon as it has the lock.
             if lock is not None and not lock.try_acquire():
-                if not may_wait:
-                    return False
-                self._wait_for(lock)
+                if self.blocked_since is None:
+                    self.blocked_since = monotonic()
+                    self._watch_deadlines()
+                self.summon()
+                return False
             with self._gate:
                 # From here on, nothing can be withdrawn.
                 self.blocked_since = None
@@ -292,12 +351,64 @@ class WriteQueue(Generic[BatchType]):
             if lock is not None:
                 lock.release()
         self._answer_settled()
+        if self._sleepers:
+            for sleeper in tuple(self._sleepers):
+                sleeper.set()
         return True
 
-    def _wait_for(self, lock: WriteLock) -> None:
-        self.blocked_since = began = monotonic()
-        lock.acquire()
+    def _wait_for_lock(self) -> None:
+        """Return when no other process writes, on the queue's own thread.
+
+        It waits without the lead. So another thread may lead meanwhile, and release the lock, which belongs to the
+        process; then the next commit has to wait again.
+        """
+        assert self._lock is not None
+        began = monotonic()
+        try:
+            self._lock.acquire()
+        except (OSError, ValueError):
+            # The queue was closed, and the lock with it: nothing is left to write.
+            if not self._closed:
+                raise
         self.commit_seconds += (monotonic() - began) / AVERAGED_COMMITS
+
+    def _watch_deadlines(self) -> None:
+        """Has a thread look after submitted work while the queue is blocked. When nobody is in the way, a deadline
+        costs nothing."""
+        self._blocked.set()
+        if self._watcher is None:
+            self._watcher = threading.Thread(target=self._answer_overdue, name="sortkey-deadlines", daemon=True)
+            self._watcher.start()
+
+    def _answer_overdue(self) -> None:
+        while not self._closed:
+            self._blocked.wait()
+            self._blocked.clear()
+            while self.blocked_since is not None and not self._closed:
+                threading.Event().wait(WATCH_SECONDS)
+                self._give_up(_is_overdue)
+
+    def _wait_for_commit(self, ticket: Ticket[BatchType]) -> None:
+        """Return when another thread has done the work. Raises FolderBusy after the caller's deadline."""
+        until = _deadline()
+        woken = threading.Event()
+        self._sleepers.append(woken)
+        try:
+            while not ticket.fate:
+                left = until - monotonic()
+                # It cannot be withdrawn while it is being committed; that ends soon.
+                if left <= 0 and self.withdraw_one(ticket):
+                    raise self.busy_error()
+                woken.wait(min(max(left, SHORTEST_SLEEP_SECONDS), LONGEST_SLEEP_SECONDS))
+                woken.clear()
+        finally:
+            self._sleepers.remove(woken)
+
+    def _give_up(self, chosen: Callable[[Ticket[BatchType]], bool]) -> None:
+        """Answer chosen work that waits for another process."""
+        for ticket in self.withdraw(chosen):
+            ticket.fail(self.busy_error())
+            ticket.answer()
 
     def _answer_settled(self) -> None:
         waiting = self._waiting
@@ -361,6 +472,16 @@ class WriteQueue(Generic[BatchType]):
             batch.committed()
         except Exception:
             _logger.exception("an error after a commit; the commit is durable")
+
+
+def _is_overdue(ticket: Ticket[Any]) -> bool:
+    return isinstance(ticket, CallbackTicket) and ticket.until <= monotonic()
+
+
+def _deadline() -> float:
+    """Until when the caller waits for another process, by `monotonic`."""
+    until = DEADLINE.get()
+    return monotonic() + WRITE_WAIT_SECONDS if until is None else until
 
 
 def _reason(error: BaseException | None) -> BaseException | None:

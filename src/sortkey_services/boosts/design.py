@@ -72,6 +72,10 @@ class Design(Protocol):
     @property
     def tables(self) -> Sequence[type[sk.Item]]: ...
 
+    async def rejections(self, market: Market, events: Sequence[CampaignEvent]) -> list[str]:
+        """Which events of a list `apply` would reject, and why, as far as that is known before any is applied."""
+        ...
+
     async def apply(self, market: Market, events: Sequence[CampaignEvent]) -> list[EventResult]:
         """Applies events, those of one partner in order."""
         ...

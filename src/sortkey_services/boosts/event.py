@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 import sortkey as sk
+from sortkey_services.slices import in_slices
 
 Day = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 Slot = Literal["breakfast", "lunch", "dinner", "late-night", "all-day"]
@@ -27,6 +28,8 @@ MAX_AREA_BYTES: Final = 32
 """In UTF-8. Ids are parts of keys and attribute names, and the size of a row is limited."""
 MAX_AREAS: Final = 400
 MAX_EVENTS: Final = 10_000
+EVENTS_AT_ONCE: Final = 10
+"""That are checked, with up to 400 areas each, before others have their turn."""
 MIN_SCORE: Final = 1e-130
 MAX_SCORE: Final = 1_000_000
 """DynamoDB stores no positive number below the first."""
@@ -91,18 +94,19 @@ def read_message(value: bytes | None) -> CampaignEvent:
     return event
 
 
-def check_events(given: CampaignEvent | Sequence[CampaignEvent], tenant: str) -> Sequence[CampaignEvent]:
+async def check_events(given: CampaignEvent | Sequence[CampaignEvent], tenant: str) -> Sequence[CampaignEvent]:
     """The events of a request for one tenant. Raises BadRequest if one of them is invalid."""
     if isinstance(given, CampaignEvent):
         _reject([*errors_in_event(given), *_wrong_tenant(given, tenant)])
         return (given,)
-    _reject(
-        [
+    errors: list[str] = []
+    async for some in in_slices(enumerate(given), EVENTS_AT_ONCE):
+        errors += [
             f"[{index}].{error}"
-            for index, event in enumerate(given)
+            for index, event in some
             for error in (*errors_in_event(event), *_wrong_tenant(event, tenant))
         ]
-    )
+    _reject(errors)
     return given
 
 

@@ -12,8 +12,9 @@ Ended campaigns stay for RETENTION_SECONDS, so that a late event is compared wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import product
+from types import MappingProxyType
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -98,24 +99,28 @@ def area_entry(main: Campaign, *, runs: bool, now: float) -> Campaign:
     return msgspec.structs.replace(main, when=when, areas=[EVERYWHERE] if everywhere else None)
 
 
-def pruned(row: PartnerRow, now: float, settled: str | None = None, running: Iterable[str] = ()) -> PartnerRow:
+def pruned(row: PartnerRow, now: float, settled: Mapping[str, Collection[str]] = MappingProxyType({})) -> PartnerRow:
     """The row without outdated entries and areas; the same object if there is nothing to remove.
 
-    `settled` is a campaign whose entries are all up to date: areas that it does not run in are removed. A row without
-    running campaigns expires.
+    `settled` are campaigns whose entries are all up to date, each with the areas that it runs in: others are removed. A
+    row without running campaigns expires.
     """
     campaigns = row.campaigns
-    left = set() if settled is None else areas_of(row.campaign_areas, settled).difference(running)
-    kept_areas = row.campaign_areas - {campaign_area(area, settled) for area in left if settled is not None}
+    kept_areas = {each for each in row.campaign_areas if not _is_left(each, settled)} if settled else row.campaign_areas
     elsewhere = {each.partition("#")[2] for each in kept_areas if not each.startswith(f"{EVERYWHERE}#")}
     over = {name: each.until or 0 for name, each in campaigns.items() if _is_over(each) and name not in elsewhere}
     outdated = {name for name, until in over.items() if until <= now}
     expires = max(over.values(), default=int(now)) if len(over) == len(campaigns) else None
-    kept_areas -= {campaign_area(EVERYWHERE, name) for name in outdated}
+    kept_areas = kept_areas - {campaign_area(EVERYWHERE, name) for name in outdated}
     if not outdated and kept_areas == row.campaign_areas and expires == row.expires:
         return row
     kept = {name: each for name, each in campaigns.items() if name not in outdated}
     return type(row).campaigns.replaced(sk.replace(row, campaign_areas=kept_areas, expires=expires), kept)
+
+
+def _is_left(campaign_area: str, settled: Mapping[str, Collection[str]]) -> bool:
+    area, _, campaign = campaign_area.partition("#")
+    return area != EVERYWHERE and campaign in settled and area not in settled[campaign]
 
 
 def _is_over(campaign: Campaign) -> bool:

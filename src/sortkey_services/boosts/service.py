@@ -73,6 +73,7 @@ class BoostsService:
         self._session = session
         self._clock = clock or SystemClock()
         self._markets = markets_of(settings)
+        self._ahead = sk.services.AheadLimit(self._clock, settings.max_ahead_seconds)
         self.design = DESIGNS[settings.design](session, self._clock)
 
     async def start(self) -> None:
@@ -134,12 +135,13 @@ class BoostsService:
         return await self.design.campaigns_of(self.market(tenant), partner)
 
     async def apply(self, tenant: str, events: Sequence[CampaignEvent]) -> list[EventResult]:
-        """Applies events. Raises BadRequest, and applies none, if the market rejects one."""
+        """Applies events. Raises BadRequest, and applies none, if the market rejects one, or its time is too far
+        ahead."""
         market = self.market(tenant)
         rejected = [
             f"[{index}].{error}" if len(events) > 1 else error
             for index, event in enumerate(events)
-            if (error := market.error(event)) is not None
+            if (error := self._error(market, event)) is not None
         ]
         if rejected:
             raise sk.services.BadRequest(rejected[0], rejected)
@@ -156,14 +158,17 @@ class BoostsService:
         return await self.lookup(tenant, asked.district, asked.partner_ids, asked.at)
 
     async def apply_events(self, tenant: str, given: CampaignEvent | Sequence[CampaignEvent]) -> EventsAnswer:
-        """Raises BadRequest: for invalid events before any is applied, for a partner with too many campaigns after all
-        others are applied."""
-        events = check_events(given, tenant)
-        results = await self.apply(tenant, events)
-        rejected = [result.error for result in results if result.error is not None]
+        """Raises BadRequest before any event is applied: for invalid events, and for a partner with too many campaigns.
+        Only if others add campaigns of the same partner meanwhile, it is raised after the others are applied."""
+        events = await check_events(given, tenant)
+        rejected = await self.design.rejections(self.market(tenant), events)
         if rejected:
+            raise sk.services.BadRequest(f"none of the {len(events)} events was applied: {rejected[0]}", rejected)
+        results = await self.apply(tenant, events)
+        late = [result.error for result in results if result.error is not None]
+        if late:
             raise sk.services.BadRequest(
-                f"{len(events) - len(rejected)} of {len(events)} events were applied: {rejected[0]}", rejected
+                f"{len(events) - len(late)} of {len(events)} events were applied: {late[0]}", late
             )
         stale = sum(result.stale for result in results)
         return EventsAnswer(applied=len(events) - stale, stale=stale)
@@ -192,10 +197,14 @@ class BoostsService:
     def _read(self, message: sk.feeds.Message) -> tuple[str, CampaignEvent]:
         event = read_message(message.value)
         market = self.market(event.tenant or "")
-        error = market.error(event)
+        error = self._error(market, event)
         if error is not None:
             raise sk.services.BadRequest(error)
         return market.tenant, event
+
+    def _error(self, market: Market, event: CampaignEvent) -> str | None:
+        ahead = self._ahead.error(event.updated_at)
+        return market.error(event) if ahead is None else f"{ahead}; event {event.event_id!r}"
 
     @property
     def routes(self) -> Sequence[ControllerRouterHandler]:

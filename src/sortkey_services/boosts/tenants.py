@@ -2,6 +2,7 @@
 
     [boosts]
     design = "v2"
+    max_ahead_seconds = 300
 
     [boosts.tenants.de]
     areas = "zoned"
@@ -73,6 +74,8 @@ def _demo_tenants() -> dict[str, TenantSettings]:
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     design: DesignName = "v2"
     tenants: dict[str, TenantSettings] = msgspec.field(default_factory=_demo_tenants)
+    max_ahead_seconds: sk.services.MaxAheadSeconds = sk.services.MAX_AHEAD_SECONDS
+    """How far ahead of the clock an event's `updatedAt` may be."""
 
 
 class Hours(NamedTuple):

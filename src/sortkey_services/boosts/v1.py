@@ -31,6 +31,7 @@ from sortkey_services.boosts.event import ENDED, EVERYWHERE, CampaignEvent, Day,
 from sortkey_services.boosts.model import RETENTION_SECONDS
 from sortkey_services.boosts.tenants import Market
 from sortkey_services.concurrent_map import concurrent_map
+from sortkey_services.slices import mapped
 
 PARTNERS_PER_SHARD: Final = 1000
 MAX_LISTS: Final = 5000
@@ -99,16 +100,20 @@ class V1:
 
     # Writing
 
+    async def rejections(self, market: Market, events: Sequence[CampaignEvent]) -> list[str]:
+        if len(events) == 1:
+            return []
+        found = await mapped(lambda event: _too_many_lists(_campaign_of(market, event)), events)
+        return [f"[{index}]: {error}" for index, error in enumerate(found) if error is not None]
+
     async def apply(self, market: Market, events: Sequence[CampaignEvent]) -> list[EventResult]:
         # One by one: they write the same lists, so concurrent writes would conflict.
         return [await self._apply(market, event) for event in events]
 
     async def _apply(self, market: Market, event: CampaignEvent) -> EventResult:
-        count = len(_campaign_of(market, event).wanted)
-        if count > MAX_LISTS:
-            return EventResult(
-                error=f"campaign {event.campaign_id} would be in {count:,} lists; {MAX_LISTS:,} is the limit"
-            )
+        error = _too_many_lists(_campaign_of(market, event))
+        if error is not None:
+            return EventResult(error=error)
         written, campaign = await self._write_campaign(market, event)
         if written or campaign.version == event.version:
             # A repeated event may have been interrupted after the campaign's row: write the lists again.
@@ -243,6 +248,13 @@ def _campaign_of(market: Market, event: CampaignEvent) -> V1Campaign:
         status=event.status,
         areas=sorted(set(event.areas)),
     )
+
+
+def _too_many_lists(campaign: V1Campaign) -> str | None:
+    count = len(campaign.wanted)
+    if count <= MAX_LISTS:
+        return None
+    return f"campaign {campaign.campaign} would be in {count:,} lists; {MAX_LISTS:,} is the limit"
 
 
 def _shard(market: Market, name: str, number: int) -> Shard:

@@ -4,11 +4,12 @@
                        mine    {user}  {since}#{restaurant}     what are my favourites, newest first
                        fans    {restaurant}  {since}#{user}     whose favourite is it, newest first
     favourite-counts   key     {restaurant}  {window}           how many
-                       top     {window}  {count}                which have the most; sharded by restaurant
+                       top     {window}  {count:desc}#{restaurant}   which have the most; sharded by restaurant
 
 Users write favourites alone. The counts follow from the table's changes (`counts_of`). `mine` is a local index, so a
 user's own list can be read consistently: it has a mark as soon as that is acknowledged, on AWS, too. All restaurants
-of a window share one list, so its partition is sharded: a single one would take every write of every count.
+of a window share one list, so its partition is sharded: a single one would take every write of every count. The list is
+in the order in which it is shown, ties included, so a page reads no more than it has.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import Annotated, Final
 import sortkey as sk
 
 TOP_SHARDS: Final = 8
+FORMER_TOP: Final = "top"
+"""The index that tables of earlier versions have for the top list: by count alone."""
 
 FAVOURITES: Final = sk.Table("favourites", stream="NEW_AND_OLD_IMAGES")
 COUNTS: Final = sk.Table("favourite-counts")
@@ -42,7 +45,11 @@ class FavouriteCount(sk.Item, table=COUNTS):
 
     key = sk.Key("{restaurant}", "{window}")
     top = sk.Index(
-        "top", "{window}", "{count}", names=("toppk", "count"), shards=sk.Shards(TOP_SHARDS, by="restaurant")
+        "ranked",
+        "{window}",
+        "{count:desc}#{restaurant}",
+        names=("toppk", "topsk"),
+        shards=sk.Shards(TOP_SHARDS, by="restaurant"),
     )
 
 

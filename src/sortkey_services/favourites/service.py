@@ -24,9 +24,9 @@ from litestar.types import ControllerRouterHandler
 
 import sortkey as sk
 from sortkey.clock import Clock, SystemClock
-from sortkey.services.pages import PAGE, AskedPage, PageAnswer, PageArguments, page_answer
+from sortkey.services.pages import PAGE, AskedPage, PageAnswer, PageArguments, PageInfo, page_answer
 from sortkey_services.favourites import demo
-from sortkey_services.favourites.model import COUNTS, FAVOURITES, Favourite, FavouriteCount, counts_of
+from sortkey_services.favourites.model import COUNTS, FAVOURITES, FORMER_TOP, Favourite, FavouriteCount, counts_of
 
 ALL_TIME: Final = "ALL_TIME"
 MAX_ID_BYTES: Final = 256
@@ -38,6 +38,8 @@ _CALENDAR: Final = re.compile(r"(?a)\d{4}(-\d\d(-\d\d)?)?")
 
 Window = Annotated[str, QueryParameter(description="ALL_TIME, or a year, month or day: 2026, 2026-08, 2026-08-24")]
 Limit = Annotated[int, QueryParameter(description=f"From 1 to {MAX_TOP:,}")]
+After = Annotated[str | None, QueryParameter(description="Those after this cursor")]
+Before = Annotated[str | None, QueryParameter(description="Those before this cursor")]
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,9 +93,10 @@ class TopRestaurant(msgspec.Struct, frozen=True):
     count: int
 
 
-class TopAnswer(msgspec.Struct, frozen=True):
+class TopAnswer(msgspec.Struct, frozen=True, rename="camel"):
     window: str
     restaurants: list[TopRestaurant]
+    page_info: PageInfo
 
 
 class FavouritesService:
@@ -106,6 +109,7 @@ class FavouritesService:
         self.feeds = [sk.feeds.ChangeFeed("favourite-counts", Favourite, counts.on_changes)]
 
     async def start(self) -> None:
+        await self._session.replace_index(FavouriteCount.top, FORMER_TOP)
         await self._session.create_tables(FAVOURITES, COUNTS)
 
     async def load_demo(self, progress: sk.services.Progress) -> None:
@@ -159,17 +163,13 @@ class FavouritesService:
         found = await self._session.get(FavouriteCount.key(restaurant=restaurant, window=window))
         return found or FavouriteCount(restaurant=restaurant, window=window)
 
-    async def top(self, window: str, limit: int) -> list[FavouriteCount]:
-        """The restaurants with the most favourites, by count downward, ties by id."""
+    async def top(self, window: str, page: PageArguments) -> sk.Page[FavouriteCount]:
+        """The restaurants with the most favourites, by count downward, ties by id.
+
+        A cursor is a place in this order. A restaurant whose count stays the same while the pages are read is in
+        exactly one of them; one that moves across the cursor meanwhile may be in two or in none."""
         check_window(window)
-        path = FavouriteCount.top(window=window).after(0)
-        # One more tells whether the last count is shared with restaurants beyond the limit.
-        found = [count async for count in self._session.iterate(path, descending=True, limit=limit + 1)]
-        if len(found) > limit and found[limit].count == found[limit - 1].count:
-            least = found[limit].count
-            sharing = [each async for each in self._session.iterate(FavouriteCount.top(window=window, count=least))]
-            found = [each for each in found if each.count > least] + sharing
-        return sorted(found, key=lambda each: (-each.count, each.restaurant))[:limit]
+        return await self._session.page(FavouriteCount.top(window=window).after(0), **page)
 
     @property
     def routes(self) -> Sequence[ControllerRouterHandler]:
@@ -213,12 +213,13 @@ class FavouritesService:
             return CountAnswer(found.restaurant, found.window, found.count, found.updated)
 
         @get("/restaurants/top", summary="The restaurants with the most favourites")
-        async def top(window: Window = ALL_TIME, limit: Limit = 10) -> TopAnswer:
+        async def top(
+            window: Window = ALL_TIME, limit: Limit = 10, after: After = None, before: Before = None
+        ) -> TopAnswer:
             """By count downward, ties by id, without those that nobody has marked."""
-            if not 1 <= limit <= MAX_TOP:
-                raise sk.services.BadRequest(f"limit: must be from 1 to {MAX_TOP:,}, not {limit}")
-            found = await self.top(window, limit)
-            return TopAnswer(window, [TopRestaurant(each.restaurant, each.count) for each in found])
+            found = await self.top(window, top_page(limit, after, before))
+            shown = page_answer(found, lambda each: TopRestaurant(each.restaurant, each.count))
+            return TopAnswer(window, shown.items, shown.page_info)
 
         return [mark, unmark, ask, favourites, fans, count, top]
 
@@ -235,6 +236,17 @@ def check_window(window: str) -> None:
         else:
             return
     raise sk.services.BadRequest(f"window: must be {ALL_TIME}, or a year, month or day as 2026, 2026-08 or 2026-08-24")
+
+
+def top_page(limit: int, after: str | None = None, before: str | None = None) -> PageArguments:
+    """The part of a top list that is asked for. Raises BadRequest."""
+    if not 1 <= limit <= MAX_TOP:
+        raise sk.services.BadRequest(f"limit: must be from 1 to {MAX_TOP:,}, not {limit}")
+    if after is not None and before is not None:
+        raise sk.services.BadRequest("use after or before, not both")
+    if before is not None:
+        return PageArguments(first=None, after=None, last=limit, before=before)
+    return PageArguments(first=limit, after=after, last=None, before=None)
 
 
 def check_id(name: str, value: str) -> None:

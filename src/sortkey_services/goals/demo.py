@@ -16,10 +16,12 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+import msgspec
+
 import sortkey as sk
 from sortkey.clock import Clock
 from sortkey_services.goals.event import DepositEvent
-from sortkey_services.goals.model import DEMO_COMPETES_AS, PENDING, REJECTED, DepositStatus, GoalView, PersonView, views
+from sortkey_services.goals.model import DEMO_COMPETES_AS, PENDING, REJECTED, PersonView, views
 
 VISIT_SECONDS: Final = 2.0
 """Between two deposits."""
@@ -39,9 +41,10 @@ class NotInstalled(Exception):
 class Demo:
     """The demonstration in one store. Without the extra `batch`, nothing is loaded, and the log says how to get it."""
 
-    def __init__(self, session: sk.AsyncSession, clock: Clock) -> None:
+    def __init__(self, session: sk.AsyncSession, clock: Clock, timezone: str = "UTC") -> None:
         self._session = session
         self._clock = clock
+        self._timezone = timezone
         self._reader = views.reader(session)
 
     async def load(self, progress: sk.services.Progress) -> None:
@@ -86,7 +89,7 @@ class Demo:
         inputs = _inputs_module()
         job = import_module("sortkey_services.goals.batch.job")
         with TemporaryDirectory(prefix="sortkey-goals-") as folder:
-            generated = await inputs.demo_inputs(self._session, Path(folder), self._instant, as_of)
+            generated = await inputs.demo_inputs(self._session, Path(folder), self._instant, as_of, self._timezone)
             await job.run_batch(self._session, generated, now=self._instant, progress=progress)
 
     @property
@@ -107,20 +110,28 @@ class Visits:
     def events(self, view: PersonView, now: datetime) -> list[DepositEvent]:
         """A deposit to one of the person's goals, sometimes with its rejection."""
         goal = self._random.choice(view.goals)
-        deposit = self._event(view, goal, PENDING, now)
-        if self._random.random() >= REJECTED_SHARE:
-            return [deposit]
-        return [deposit, self._event(view, goal, REJECTED, now + timedelta(milliseconds=1))]
-
-    def _event(self, view: PersonView, goal: GoalView, status: DepositStatus, at: datetime) -> DepositEvent:
-        return DepositEvent(
-            event_id=f"visit-{self._random.getrandbits(64):016x}",
+        visit = f"visit-{self._random.getrandbits(64):016x}"
+        deposit = DepositEvent(
+            event_id=visit,
             person_id=view.person,
             goal_id=goal.goal,
             current_balance=(goal.saved_cents + self._random.randrange(500, 20_000, 500)) / 100,
-            status=status,
-            updated_at=at,
+            status=PENDING,
+            updated_at=now,
+            contribution_id=visit,
         )
+        if self._random.random() >= REJECTED_SHARE:
+            return [deposit]
+        return [
+            deposit,
+            msgspec.structs.replace(
+                deposit,
+                event_id=f"{visit}-rejected",
+                current_balance=None,
+                status=REJECTED,
+                updated_at=now + timedelta(milliseconds=1),
+            ),
+        ]
 
 
 def _inputs_module() -> Any:

@@ -1,8 +1,8 @@
-"""Deposit events, written if they are newer than what is stored and than what the batch has seen.
+"""Deposit events, kept beside what is known of their goals until the batch has seen them.
 
-A request reads which load is served, and the persons' views; then the newest event of each goal is one conditional put.
-The view tells whether person and goal exist, up to when the batch has seen everything, and the person's tier, by which
-the rules give the special rate.
+The events of a goal are one row: it is read, and written if no other write came between. What the batch has of a person
+only helps: its as-of tells that an event is stale, the person's tier which rate the rules give. An event of a person
+whom no batch has brought yet is kept all the same: batch and events meet when a person is read.
 """
 
 from __future__ import annotations
@@ -10,150 +10,168 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
 
 import sortkey as sk
 from sortkey.clock import Clock
 from sortkey_services.concurrent_map import concurrent_map
 from sortkey_services.goals.event import DepositEvent
-from sortkey_services.goals.model import LIFETIME, REJECTED, Pending, PersonView, views
+from sortkey_services.goals.ledger import added
+from sortkey_services.goals.model import (
+    GOALS,
+    LIFETIME,
+    REJECTED,
+    KnownEvent,
+    Pending,
+    PersonView,
+    pending_row,
+    views,
+)
+from sortkey_services.goals.months import month_of
 from sortkey_services.goals.rules import CurrentRules, Rules
+from sortkey_services.slices import in_slices
 
-CONCURRENT: Final = 64
+CONCURRENT: Final = 32
+VIEWS_AT_ONCE: Final = 100
 CLOCKS_DIFFER: Final = timedelta(days=1)
 """A time that is further in the future comes from a wrong clock."""
 AT_ONCE_SECONDS: Final = 1e-9
 """The age at which a remembered pointer is renewed: each request sees the load that is served now."""
 
-
-class Missing(Enum):
-    """Why there is no view of a person."""
-
-    NOTHING_SERVED = "no batch was loaded yet"
-    ABSENT = "the load that is served does not have it"
-    UNREADABLE = "another program has changed the row"
-
-
-Views = Mapping[str, PersonView | Missing]
+Views = Mapping[str, PersonView]
 
 _logger = logging.getLogger(__name__)
 
 
+class Known(NamedTuple):
+    """What is known when events come."""
+
+    views: Views
+    """Of the persons whom the batch has brought."""
+    rules: Rules | None
+    goals: frozenset[str] | None
+    """Those that exist; None if there are rules, and they could not be read yet."""
+
+    def why_unknown(self, event: DepositEvent) -> str | None:
+        """Why an event can never be applied; None if its goal exists."""
+        if self.goals is None or event.goal_id in self.goals:
+            return None
+        view = self.views.get(event.person_id)
+        if view is not None and any(goal.goal == event.goal_id for goal in view.goals):
+            return None
+        return f"goalId: there is no goal {event.goal_id!r}; the goals are {', '.join(sorted(self.goals))}"
+
+
 class Deposits:
-    def __init__(self, session: sk.AsyncSession, rules: CurrentRules | None, clock: Clock) -> None:
+    def __init__(self, session: sk.AsyncSession, rules: CurrentRules | None, clock: Clock, zone: ZoneInfo) -> None:
         self._session = session
         self._rules = rules
         self._clock = clock
+        self._zone = zone
         self._views = views.reader(session, renew=AT_ONCE_SECONDS)
 
-    async def views_of(self, persons: Sequence[str]) -> Views:
-        """The views of these persons, as they are served now."""
-        wanted = list(dict.fromkeys(persons))
+    async def known(self, persons: Sequence[str]) -> Known:
+        """What is known of these persons and of the goals, as it is served now."""
+        found = await self._views_of(list(dict.fromkeys(persons)))
+        if self._rules is None:
+            return Known(found, None, frozenset(GOALS))
+        rules = await self._rules.get()
+        return Known(found, rules, None if rules is None else rules.goals)
+
+    async def view_of(self, person: str) -> PersonView | None:
+        """Raises DecodeError."""
+        return await self._views.get(person=person)
+
+    async def _views_of(self, persons: list[str]) -> Views:
         try:
-            found = await self._views.lookup([{"person": person} for person in wanted])
+            found: list[PersonView | None] = []
+            async for some in in_slices(persons, VIEWS_AT_ONCE):
+                found += await self._views.lookup([{"person": person} for person in some])
         except sk.DecodeError:
-            # Raises if it is the pointer: then all persons are unreadable, and nobody is unknown.
-            await self._views.current()
-            return dict(zip(wanted, await concurrent_map(self._view_of, wanted, CONCURRENT), strict=True))
-        missing = Missing.ABSENT
-        if None in found and await self._views.current() is None:
-            missing = Missing.NOTHING_SERVED
-        return {person: view or missing for person, view in zip(wanted, found, strict=True)}
+            found = await concurrent_map(self._readable_view_of, persons, CONCURRENT)
+        return {view.person: view for view in found if view is not None}
 
-    async def _view_of(self, person: str) -> PersonView | Missing:
+    async def _readable_view_of(self, person: str) -> PersonView | None:
         try:
-            return await self._views.get(person=person) or Missing.ABSENT
+            return await self.view_of(person)
         except sk.DecodeError as error:
-            _logger.warning("the goals of %s cannot be read: %s", person, error)
-            return Missing.UNREADABLE
+            _logger.warning("a deposit is kept, but the goals of %s cannot be read: %s", person, error)
+            return None
 
-    async def apply(self, events: Sequence[DepositEvent], known: Views) -> int:
-        """How many were applied, one after the other; the others are stale. Person and goal must be in `known`."""
-        rules = None if self._rules is None else await self._rules.get()
-        of_goals: dict[tuple[str, str], list[DepositEvent]] = {}
-        for event in events:
-            rising = of_goals.setdefault((event.person_id, event.goal_id), [])
-            # One that is not newer than all before it is stale, whatever is stored.
-            if not rising or rising[-1].version < event.version:
-                rising.append(event)
-
-        async def apply_rising(rising: list[DepositEvent]) -> int:
-            view = known[rising[0].person_id]
-            return await self._apply(rising, view, rules) if isinstance(view, PersonView) else 0
-
-        return sum(await concurrent_map(apply_rising, list(of_goals.values()), CONCURRENT))
-
-    async def _apply(self, rising: Sequence[DepositEvent], view: PersonView, rules: Rules | None) -> int:
-        """Events of one goal, each newer than the one before. Only the last one is written; how many of them would have
-        been follows from what is stored."""
-        unseen = [event for event in rising if event.updated_at > view.as_of]
-        if not unseen:
-            return 0
+    async def apply(self, events: Sequence[DepositEvent], known: Known) -> int:
+        """How many were applied, one after the other; the others are stale. Their goals must exist."""
+        of_goals: dict[tuple[str, str], list[KnownEvent]] = {}
         now = datetime.fromtimestamp(self._clock.now(), UTC)
-        pending = _pending(unseen[-1], view, rules, now)
-        if len(unseen) == 1:
-            return int(await self._put_newer(pending, now))
-        stored = await self._stored_version(pending.key, now)
-        newer = sum(event.version > stored for event in unseen)
-        return newer if newer and await self._put_newer(pending, now) else 0
+        async for some in in_slices(events):
+            for event in some:
+                of_goal = of_goals.setdefault((event.person_id, event.goal_id), [])
+                of_goal.append(self._known_event(event, known, now))
 
-    async def _stored_version(self, path: sk.AccessPath[Pending], now: datetime) -> str:
-        """Empty, which is older than all others, if nothing is stored that counts."""
+        async def apply_of(person_and_goal: tuple[str, str]) -> int:
+            view = known.views.get(person_and_goal[0])
+            after = None if view is None else view.as_of
+            return await self._apply(person_and_goal, of_goals[person_and_goal], after, now)
+
+        return sum(await concurrent_map(apply_of, list(of_goals), CONCURRENT))
+
+    async def _apply(
+        self, person_and_goal: tuple[str, str], events: list[KnownEvent], after: datetime | None, now: datetime
+    ) -> int:
+        """Events of one goal, in one write."""
+        if after is not None and all(event.updated <= after for event in events):
+            return 0
+        person, goal = person_and_goal
+        stored = await self._stored(Pending.key(person=person, goal=goal))
+        while True:
+            kept = [] if stored is None else stored.events
+            applied = 0
+            async for some in in_slices(events):
+                for event in some:
+                    kept, is_applied = added(kept, event, now, after, self._zone)
+                    applied += is_applied
+            if not kept or (stored is not None and kept == stored.events):
+                return applied
+            row = pending_row(person, goal, kept, 0 if stored is None else stored.revision)
+            try:
+                await self._session.put(row, if_version="revision")
+            except sk.ConditionFailed as error:
+                # Another event of the goal was written meanwhile.
+                stored = error.item
+            except sk.DecodeError as error:
+                _logger.warning("a deposit replaces a row that cannot be read: %s", error)
+                await self._session.put(row)
+                return applied
+            else:
+                return applied
+
+    async def _stored(self, path: sk.AccessPath[Pending]) -> Pending | None:
         try:
-            stored = await self._session.get(path, consistent=True)
+            return await self._session.get(path)
         except sk.DecodeError:
-            return ""
-        if stored is None or (stored.expires is not None and stored.expires < now):
-            return ""
-        return stored.version
+            return None
 
-    async def _put_newer(self, pending: Pending, now: datetime) -> bool:
-        # An expired one counts as deleted: TTL deletes late, and the outcome must not depend on it.
-        version, expires = sk.F(Pending.version), sk.F(Pending.expires)
-        allowed = version.not_exists() | (version < pending.version) | (expires < now)
-        try:
-            return await self._session.put(pending, where=allowed)
-        except sk.ConditionFailed:
-            return False
-        except sk.DecodeError as error:
-            _logger.warning("a deposit replaces a row that cannot be read: %s", error)
-            return await self._session.put(pending)
-
-
-def why_unknown(event: DepositEvent, known: Views) -> str | None:
-    """Why an event cannot be applied; None if its person has its goal."""
-    view = known[event.person_id]
-    if view is Missing.UNREADABLE:
-        return f"personId: {unreadable(event.person_id)}"
-    if view is Missing.NOTHING_SERVED:
-        return f"personId: there is no person {event.person_id!r}, since no batch was loaded yet"
-    if view is Missing.ABSENT:
-        return f"personId: there is no person {event.person_id!r}"
-    if all(goal.goal != event.goal_id for goal in view.goals):
-        goals = ", ".join(goal.goal for goal in view.goals) or "none"
-        return f"goalId: {event.person_id} has no goal {event.goal_id!r}; the goals are {goals}"
-    return None
+    def _known_event(self, event: DepositEvent, known: Known, now: datetime) -> KnownEvent:
+        updated = event.updated_at.astimezone(UTC)
+        # A rejection stays until a batch has passed it. No batch would soon pass one that a wrong clock has put into
+        # the future, and it would hide deposits until then.
+        stays = event.status == REJECTED and updated <= now + CLOCKS_DIFFER
+        view = known.views.get(event.person_id)
+        rate = None
+        if known.rules is not None and view is not None:
+            rate = known.rules.rate(event.goal_id, view.tier, updated.date())
+        return KnownEvent(
+            event=event.event_id,
+            status=event.status,
+            updated=updated,
+            balance_cents=event.balance_cents,
+            contribution=event.contribution_id,
+            month=event.month or month_of(updated, self._zone),
+            rate=rate,
+            came=now,
+            until=None if stays else now + LIFETIME,
+        )
 
 
 def unreadable(person: str) -> str:
     return f"the goals of {person} cannot be read, because another program has changed them"
-
-
-def _pending(event: DepositEvent, view: PersonView, rules: Rules | None, now: datetime) -> Pending:
-    updated = event.updated_at.astimezone(UTC)
-    # A rejection stays until a batch has passed it. No batch would soon pass one that a wrong clock has put into the
-    # future, and it would hide all deposits until then.
-    stays = event.status == REJECTED and updated <= now + CLOCKS_DIFFER
-    return Pending(
-        person=event.person_id,
-        goal=event.goal_id,
-        balance_cents=event.balance_cents,
-        status=event.status,
-        rate=None if rules is None else rules.rate(event.goal_id, view.tier, updated.date()),
-        updated=updated,
-        came=now,
-        event=event.event_id,
-        version=event.version,
-        expires=None if stays else now + LIFETIME,
-    )

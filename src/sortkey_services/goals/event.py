@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Meta
 
 import sortkey as sk
-from sortkey_services.goals.model import PENDING, REJECTED, DepositStatus
+from sortkey_services.goals.model import PENDING, DepositStatus
+from sortkey_services.goals.months import is_month
 
 MAX_ID_BYTES: Final = 256
 """In UTF-8. Ids are parts of keys."""
@@ -28,21 +29,19 @@ class DepositEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     person_id: str
     goal_id: str
     current_balance: float | str | None = None
-    """At most two decimals; as a number, or as a text such as 370.00. A rejection needs none."""
+    """At most two decimals; as a number, or as a text such as 370.00. A rejection needs none; of one that has it, it is
+    the balance without the deposit."""
     status: DepositStatus
     updated_at: Annotated[datetime, Meta(tz=True)]
+    contribution_id: str | None = None
+    """Tells which deposit a rejection takes away."""
+    month: str | None = None
+    """As 2026-05: the month that the deposit is for, if not that of `updatedAt`."""
 
     @property
-    def version(self) -> str:
-        """Orders the events of a goal, as text: by instant, then rejections after deposits, then by event id. So any
-        order of arrival ends with the same event."""
-        instant = self.updated_at.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
-        return f"{instant}Z#{int(self.status == REJECTED)}#{self.event_id}"
-
-    @property
-    def balance_cents(self) -> int:
+    def balance_cents(self) -> int | None:
         """Of an event without errors."""
-        return 0 if self.current_balance is None else int(Decimal(str(self.current_balance)) * 100)
+        return None if self.current_balance is None else int(Decimal(str(self.current_balance)) * 100)
 
 
 Events = Annotated[tuple[DepositEvent, ...], Meta(min_length=1, max_length=MAX_EVENTS)]
@@ -78,8 +77,13 @@ def check_events(given: DepositEvent | Sequence[DepositEvent]) -> Sequence[Depos
 
 def errors_in_event(event: DepositEvent) -> Iterator[str]:
     """Errors that the types do not catch, each with its field."""
-    for name, value in (("eventId", event.event_id), ("personId", event.person_id), ("goalId", event.goal_id)):
-        error = error_in_id(value)
+    for name, value in (
+        ("eventId", event.event_id),
+        ("personId", event.person_id),
+        ("goalId", event.goal_id),
+        ("contributionId", event.contribution_id),
+    ):
+        error = None if value is None else error_in_id(value)
         if error is not None:
             yield f"{name}: {error}"
     if event.current_balance is None and event.status == PENDING:
@@ -89,6 +93,8 @@ def errors_in_event(event: DepositEvent) -> Iterator[str]:
             f"currentBalance: must be an amount with at most two decimals, from 0 to below {MAX_BALANCE:,}, "
             f"not {f'{event.current_balance!s:.40}'}"
         )
+    if event.month is not None and not is_month(event.month):
+        yield f"month: must be a month such as 2026-05, not {f'{event.month!r:.40}'}"
     try:
         event.updated_at.astimezone(UTC)
     except OverflowError:

@@ -1,23 +1,24 @@
-"""The rows of goals, in two tables: what the batch loads, and what happens between two batches.
+"""The rows of goals: what the batch loads, what happens between two batches, and which goals were reached.
 
-    goal-views    GENERATION#{generation}#PERSON#{person}       a person with all goals, as the batch computed them
-    goal-changes  PERSON#{person}  PENDING#{goal}     expires   the newest deposit that the batch has not confirmed
-    goal-changes  PERSON#{person}  CHOICE#{goal}                the customer has chosen this goal
-    goal-changes  RECONCILIATION#{of}  LAST                     what the last batch made of the deposits
+    goal-views     GENERATION#{generation}#PERSON#{person}       a person with all goals, as the batch computed them
+    goal-changes   PERSON#{person}  PENDING#{goal}     expires   the newest events of this goal
+    goal-changes   PERSON#{person}  CHOICE#{goal}                the customer has chosen this goal
+    goal-changes   RECONCILIATION#{of}  LAST                     what the last batch made of the deposits
+    goals-reached  PERSON#{person}  MONTH#{month}#GOAL#{goal}    a goal that was reached; its stream is the event
 
 The batch replaces all views at once. In goal-changes it only lets rejections expire, and notes what became of the
 deposits: so it cannot undo a choice. Choices are in the partition of the deposits, so that one Query reads both. They
 have no `expires`, so TTL leaves them alone.
 
-A rejected deposit is a row, too: it hides the pending balance, and stays until the batch has passed it, so that an
-older event does not bring the balance back.
+All events of a goal are in one row, so that a read of three goals stays within a read unit. A rejection is kept until
+the batch has passed it, so that a deposit that comes late does not bring the balance back.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -25,6 +26,8 @@ import sortkey as sk
 
 GoalStatus = Literal["NOT_STARTED", "IN_PROGRESS", "COMPLETED", "PENDING_CONFIRMATION"]
 DepositStatus = Literal["PENDING_CONFIRMATION", "REJECTED"]
+GOALS: Final = ("SAVINGS_ACCOUNT", "GOVERNMENT_BONDS", "CERTIFICATE_OF_DEPOSIT")
+"""Those that exist, unless there are rules, which say it."""
 PENDING: Final = "PENDING_CONFIRMATION"
 REJECTED: Final = "REJECTED"
 DEMO_COMPETES_AS: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -34,6 +37,7 @@ LIFETIME: Final = timedelta(days=5)
 
 GOAL_VIEWS: Final = sk.Table("goal-views")
 GOAL_CHANGES: Final = sk.Table("goal-changes", ttl="expires")
+GOALS_REACHED: Final = sk.Table("goals-reached", stream="NEW_AND_OLD_IMAGES")
 
 
 class GoalView(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +51,8 @@ class GoalView(msgspec.Struct, frozen=True, kw_only=True):
     """The special rate that the rules give for this goal and the person's tier."""
     latest: datetime | None = None
     """The newest contribution that is in `saved_cents`."""
+    month: str | None = None
+    """As 2026-05; in views of earlier versions None, which is as-of's month."""
 
 
 class PersonView(sk.Item, table=GOAL_VIEWS):
@@ -65,24 +71,77 @@ class PersonView(sk.Item, table=GOAL_VIEWS):
     key = sk.Key("GENERATION#{generation}#PERSON#{person}")
 
 
-class Pending(sk.Item, table=GOAL_CHANGES):
-    """The newest deposit event of a person and goal, also if it is a rejection."""
+class KnownEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A deposit event that still counts."""
+
+    event: str
+    status: DepositStatus
+    updated: datetime
+    balance_cents: int | None = None
+    """None for a rejection that states none."""
+    contribution: str | None = None
+    month: str | None = None
+    """None in rows of earlier versions: the month of `updated`."""
+    rate: Decimal | None = None
+    """As the rules had it when the event came; None if they had none."""
+    came: datetime | None = None
+    until: datetime | None = None
+    """None for a rejection that no batch has passed, unless its time is far in the future."""
+
+    @property
+    def order(self) -> tuple[datetime, bool, str]:
+        """By instant, then rejections after deposits, then by event id: any order of arrival gives the same."""
+        return self.updated, self.status == REJECTED, self.event
+
+    def has_expired(self, now: datetime) -> bool:
+        return self.until is not None and self.until < now
+
+
+class Pending(sk.Item, table=GOAL_CHANGES, version=2):
+    """The newest events of a person and goal, of all months. `ledger.py` says what follows from them."""
 
     person: Annotated[str, sk.in_key]
     goal: Annotated[str, sk.in_key]
-    balance_cents: int
-    status: DepositStatus
-    rate: Decimal | None = None
-    """As the rules had it when the event came; None if they had none."""
+    events: list[KnownEvent]
+    """Oldest first; at least one."""
     updated: datetime
-    came: datetime | None = None
-    event: str
-    version: str
-    """Orders the events of a goal: by instant, then rejections after deposits, then by event id."""
+    """Of the newest one."""
     expires: datetime | None = None
-    """None for a rejection that no batch has passed, unless its time is far in the future."""
+    """When the last of them does; None if one does not."""
+    revision: int = 0
+    """Counts the writes, so that of two events at once none is lost."""
 
     key = sk.Key("PERSON#{person}", "PENDING#{goal}")
+
+
+@Pending.upgrade(1)
+def _one_event_became_several(row: dict[str, Any]) -> dict[str, Any]:
+    """A row had the newest event alone, and its version, by which events were ordered."""
+    moved = ("event", "status", "balance_cents", "rate", "came")
+    event: dict[str, Any] = {name: row.pop(name) for name in moved if name in row}
+    if event.get("status") == REJECTED:
+        # A missing balance was stored as 0.
+        event.pop("balance_cents", None)
+    event["updated"] = row.get("updated")
+    expires = row.get("expires")
+    if isinstance(expires, (int, Decimal)):
+        event["until"] = f"{datetime.fromtimestamp(int(expires), UTC):%Y-%m-%dT%H:%M:%S}.000000Z"
+    row.pop("version", None)
+    row["events"] = [event]
+    return row
+
+
+def pending_row(person: str, goal: str, events: list[KnownEvent], revision: int) -> Pending:
+    """Of events, oldest first; at least one."""
+    ends = [event.until for event in events]
+    return Pending(
+        person=person,
+        goal=goal,
+        events=events,
+        updated=events[-1].updated,
+        expires=None if None in ends else max(end for end in ends if end is not None),
+        revision=revision,
+    )
 
 
 class Choice(sk.Item, table=GOAL_CHANGES):
@@ -93,29 +152,29 @@ class Choice(sk.Item, table=GOAL_CHANGES):
     key = sk.Key("PERSON#{person}", "CHOICE#{goal}")
 
 
-def _rate(pending: Pending, view: PersonView) -> Decimal | None:
-    """The event's, unless the rules had none, or the batch ran later and has read newer ones."""
-    if pending.rate is None or pending.came is None or pending.came <= view.updated:
-        return next(goal.rate for goal in view.goals if goal.goal == pending.goal)
-    return pending.rate
-
-
 views: Final = sk.patterns.generations(PersonView)
 """The batch loads them; readers see all of one load."""
 
-pending_over_views: Final = sk.patterns.overlay(
-    Pending,
-    over=PersonView,
-    newer="updated",
-    than="as_of",
-    part="goals",
-    by="goal",
-    replace={"saved_cents": "balance_cents", "status": lambda _: PENDING, "rate": _rate},
-    where={"status": PENDING},
-)
-"""A pending balance is shown while it is newer than the instant up to which the batch's data is complete."""
+TABLES: Final = (*views.tables, GOAL_CHANGES, GOALS_REACHED)
 
-TABLES: Final = (*views.tables, GOAL_CHANGES)
+
+class ReachedGoal(sk.Item, table=GOALS_REACHED):
+    """A goal that a batch found completed: written once for a goal and month, and never changed."""
+
+    person: Annotated[str, sk.in_key]
+    goal: Annotated[str, sk.in_key]
+    month: Annotated[str, sk.in_key]
+    target_cents: int
+    saved_cents: int
+    """When it was found."""
+    latest: datetime | None
+    """The newest contribution that is in `saved_cents`."""
+    as_of: datetime
+    """Of the batch that found it."""
+    at: datetime
+    """When that batch ran."""
+
+    key = sk.Key("PERSON#{person}", "MONTH#{month}#GOAL#{goal}")
 
 
 class Reconciliation(sk.Item, table=GOAL_CHANGES):

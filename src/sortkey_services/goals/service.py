@@ -3,6 +3,9 @@
     [goals]
     rules = "postgresql://goals@db.internal/goals"
     refresh_seconds = 5
+    timezone = "Europe/Lisbon"         # in which a month begins, also for the batch; UTC by default
+    kafka = "localhost:9092"           # events of goals that were reached; also eventbridge and sns
+    topic = "goals-reached"
 
 The rules are those of the batch, so that an event gets the rate that the next batch would give. Without `rules`, events
 keep the rates of the last batch.
@@ -24,7 +27,7 @@ from msgspec import Meta
 import sortkey as sk
 from sortkey.clock import Clock, SystemClock
 from sortkey_services.goals.demo import Demo
-from sortkey_services.goals.deposits import Deposits, Missing, unreadable, why_unknown
+from sortkey_services.goals.deposits import Deposits, unreadable
 from sortkey_services.goals.event import DepositEvent, Events, check_events, error_in_id, read_message
 from sortkey_services.goals.model import (
     DEMO_COMPETES_AS,
@@ -35,10 +38,12 @@ from sortkey_services.goals.model import (
     GoalView,
     PersonView,
     Reconciliation,
-    pending_over_views,
     views,
 )
+from sortkey_services.goals.months import month_of, zone_of
+from sortkey_services.goals.reached import KIND, event_feeds
 from sortkey_services.goals.rules import CurrentRules, RulesError, open_rules, read_rules
+from sortkey_services.goals.shown import in_month, pending_over_views
 
 REMOVAL_SECONDS: Final = 60.0
 REMOVAL_RATE: Final = 1_000.0
@@ -56,13 +61,19 @@ FAMILIES: Final[Mapping[str, tuple[str, str]]] = {
 _logger = logging.getLogger(__name__)
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Settings(sk.services.EventSettings, frozen=True, forbid_unknown_fields=True):
     rules: str | None = None
     """The URL of the database with the table goal_rules: sqlite:///FILE or postgresql://…"""
     refresh_seconds: Annotated[float, Meta(gt=0, le=3600)] = 5.0
     """How old the rules may be that an event is enriched with."""
     patience_seconds: Annotated[float, Meta(gt=0, le=3600)] = 2.0
     """How long an event waits for the database."""
+    timezone: str = "UTC"
+    """In which a month begins."""
+    topic: str = KIND
+    """Of Kafka, for the events of goals that were reached."""
+    max_ahead_seconds: sk.services.MaxAheadSeconds = sk.services.MAX_AHEAD_SECONDS
+    """How far ahead of the clock an event's `updatedAt` may be."""
 
 
 DEFAULTS: Final = Settings()
@@ -71,9 +82,14 @@ DEFAULTS: Final = Settings()
 def read_settings(given: Mapping[str, Any]) -> Settings:
     """Raises BadSettings."""
     try:
-        return msgspec.convert(given, Settings)
+        settings = msgspec.convert(given, Settings)
     except msgspec.ValidationError as error:
         raise sk.services.BadSettings(f"goals: {error}") from None
+    try:
+        zone_of(settings.timezone)
+    except ValueError as error:
+        raise sk.services.BadSettings(f"goals: timezone: {error}") from None
+    return settings
 
 
 class Preferences(msgspec.Struct, frozen=True):
@@ -83,6 +99,8 @@ class Preferences(msgspec.Struct, frozen=True):
 
 class GoalAnswer(msgspec.Struct, frozen=True, rename="camel"):
     goal_id: str
+    month: str
+    """As 2026-05."""
     target_amount: float
     saved_amount: float
     status: GoalStatus
@@ -123,16 +141,27 @@ class Shown(NamedTuple):
 
 class GoalsService:
     name = "goals"
-    feeds: Sequence[sk.feeds.ChangeFeed[Any]] = ()
     families = FAMILIES
 
     def __init__(self, session: sk.AsyncSession, settings: Settings = DEFAULTS, clock: Clock | None = None) -> None:
         self._session = session
         self._clock = clock or SystemClock()
+        self._zone = zone_of(settings.timezone)
         self._views = views.reader(session)
-        self._reader = pending_over_views.reader(session, base=self._views.get, undecodable="skip")
-        self._deposits = Deposits(session, _rules_of(settings), self._clock)
-        self._demo = Demo(session, self._clock)
+        overlay = pending_over_views(self._now, self._zone)
+        self._reader = overlay.reader(session, base=self._view, undecodable="skip")
+        self._deposits = Deposits(session, _rules_of(settings), self._clock, self._zone)
+        self._demo = Demo(session, self._clock, settings.timezone)
+        self._ahead = sk.services.AheadLimit(self._clock, settings.max_ahead_seconds)
+        self.feeds: Sequence[sk.feeds.ChangeFeed[Any]] = event_feeds(settings, settings.topic)
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.now(), UTC)
+
+    async def _view(self, **fields: Any) -> PersonView | None:
+        """What the batch has, in the month that it is now."""
+        view = await self._views.get(**fields)
+        return None if view is None else in_month(view, month_of(self._now(), self._zone), self._zone)
 
     async def start(self) -> None:
         await self._session.create_tables(*TABLES)
@@ -176,7 +205,7 @@ class GoalsService:
     async def choose(self, person: str, goal: str) -> datetime:
         """The customer chooses a goal; returns since when it is chosen. Raises NotFound."""
         await self._require_goal(person, goal)
-        choice = Choice(person=person, goal=goal, since=datetime.fromtimestamp(self._clock.now(), UTC))
+        choice = Choice(person=person, goal=goal, since=self._now())
         while not await self._session.put(choice, if_absent=True):
             stored = await self._session.get(choice.key, consistent=True)
             if stored is not None:
@@ -193,12 +222,20 @@ class GoalsService:
             await self._require_goal(person, goal)
 
     async def apply(self, events: Sequence[DepositEvent]) -> EventsAnswer:
-        """Raises BadRequest, and applies none, if the person or the goal of one of them does not exist."""
-        known = await self._deposits.views_of([event.person_id for event in events])
+        """Raises BadRequest, and applies none, if the goal of one of them does not exist, or its time is too far
+        ahead."""
+        ahead = [
+            f"[{index}].{error}" if len(events) > 1 else error
+            for index, event in enumerate(events)
+            if (error := self._ahead_error(event)) is not None
+        ]
+        if ahead:
+            raise sk.services.BadRequest(ahead[0], ahead)
+        known = await self._deposits.known([event.person_id for event in events])
         errors = [
             f"[{index}].{error}" if len(events) > 1 else error
             for index, event in enumerate(events)
-            if (error := why_unknown(event, known)) is not None
+            if (error := known.why_unknown(event)) is not None
         ]
         if errors:
             raise sk.services.BadRequest(errors[0], errors)
@@ -210,13 +247,19 @@ class GoalsService:
         read: dict[int, DepositEvent] = {}
         for index, message in enumerate(messages):
             try:
-                read[index] = read_message(message.value)
+                event = read_message(message.value)
             except sk.services.BadRequest as error:
                 rejected[index] = sk.feeds.Rejected(message, str(error))
-        known = await self._deposits.views_of([event.person_id for event in read.values()])
+                continue
+            ahead = self._ahead_error(event)
+            if ahead is None:
+                read[index] = event
+            else:
+                rejected[index] = sk.feeds.Rejected(message, ahead)
+        known = await self._deposits.known([event.person_id for event in read.values()])
         applicable: list[DepositEvent] = []
         for index, event in read.items():
-            reason = why_unknown(event, known)
+            reason = known.why_unknown(event)
             if reason is None:
                 applicable.append(event)
             else:
@@ -224,13 +267,19 @@ class GoalsService:
         await self._deposits.apply(applicable, known)
         return [rejected[index] for index in sorted(rejected)]
 
+    def _ahead_error(self, event: DepositEvent) -> str | None:
+        ahead = self._ahead.error(event.updated_at)
+        return None if ahead is None else f"{ahead}; event {event.event_id!r}"
+
     async def _require_goal(self, person: str, goal: str) -> GoalView:
         if error_in_id(person) is not None:
             raise _no_person(person)
-        view = (await self._deposits.views_of([person]))[person]
-        if view is Missing.UNREADABLE:
-            raise sk.services.Conflict(unreadable(person), "unreadable")
-        if isinstance(view, Missing):
+        try:
+            view = await self._deposits.view_of(person)
+        except sk.DecodeError as error:
+            _logger.warning("the goals of %s cannot be read: %s", person, error)
+            raise sk.services.Conflict(unreadable(person), "unreadable") from error
+        if view is None:
             raise _no_person(person)
         for each in view.goals:
             if each.goal == goal:
@@ -247,8 +296,8 @@ class GoalsService:
 
         @post("/goals/events", status_code=202, opt={"fast": True}, summary="Deposits, or their rejections")
         async def events(data: JSONBody[DepositEvent | Events]) -> EventsAnswer:
-            """One event or a list. If one of a list is invalid, or its person or goal does not exist, none is applied.
-            Older and repeated events, and those that the batch has seen, are stale and change nothing."""
+            """One event or a list. If one of a list is invalid, or its goal does not exist, none is applied. Older and
+            repeated events, and those that the batch has seen, are stale and change nothing."""
             return await self.apply(check_events(data))
 
         @put("/goals/{person_id:str}/choices/{goal_id:str}", opt={"fast": True}, summary="Choose a goal")
@@ -319,6 +368,7 @@ def _person_answer(shown: Shown) -> PersonAnswer:
 def _goal_answer(goal: GoalView, chosen: bool) -> GoalAnswer:
     return GoalAnswer(
         goal_id=goal.goal,
+        month=goal.month or "",
         target_amount=goal.target_cents / 100,
         saved_amount=goal.saved_cents / 100,
         status=goal.status,

@@ -61,13 +61,23 @@ class Batches:
     async def open(self, batch: str, changes: int) -> None:
         await self._session.put(Batch(batch=batch, status="OPEN", opened=micros_at(self._clock.now()), changes=changes))
 
-    async def commit(self, batch: str, committed: int) -> None:
+    async def commit(self, batch: str, committed: int, note: sk.services.OperationNote | None = None) -> None:
         """At an instant to come, and returns when it has come. So a read that began at or after the instant finds the
-        commit, unless the write takes longer than that. Raises Conflict if the batch was aborted meanwhile."""
+        commit, unless the write takes longer than that. Raises Conflict if the batch was aborted meanwhile, or the
+        note is there already."""
         changes: sk.Changes = {"status": "COMMITTED", "committed": committed}
+        path, is_open = Batch.key(batch=batch), {"status": "OPEN"}
         try:
-            await self._session.update(Batch.key(batch=batch), changes, where={"status": "OPEN"})
-        except sk.ConditionFailed:
+            if note is None:
+                await self._session.update(path, changes, where=is_open)
+            else:
+                together = sk.Transaction()
+                together.update(path, changes, where=is_open)
+                together.put(note, if_absent=True)
+                await self._session.transact(together)
+        except (sk.ConditionFailed, sk.TransactionFailed) as error:
+            if isinstance(error, sk.TransactionFailed) and "ConditionalCheckFailed" not in error.reasons:
+                raise
             raise sk.services.Conflict(
                 f"none of the changes was accepted: they took more than {ABANDONED // SECOND} s to write; send fewer",
                 "abandoned",

@@ -6,15 +6,15 @@ that do not count yet, and one write commits them. Several changes that are due 
 come between two requests of a read. Price rows are replaced on the condition that their version is the one that was
 read.
 
-A change is cancelled, or moved to another instant, by one transaction, as long as its instant has not come.
+A change is cancelled, or moved to another instant, by one transaction, as long as its instant has not come. A moved
+change is the newest one of its new instant.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
-from itertools import islice
 from random import Random
 from typing import Final, NamedTuple
 
@@ -23,25 +23,31 @@ from sortkey.clock import Clock
 from sortkey_services.concurrent_map import concurrent_map
 from sortkey_services.pricing.batches import Batches
 from sortkey_services.pricing.checks import CheckedChange
-from sortkey_services.pricing.model import ChangeRow, Entry, PriceRow, key_of, loaded_change, price_path
+from sortkey_services.pricing.model import ChangeRow, Entry, PriceRow, Step, key_of, loaded_change, price_path
 from sortkey_services.pricing.prices import (
     PriceChange,
     PriceKey,
+    Requester,
+    StepKind,
     instant_of,
     is_instant,
     micros_at,
     micros_of,
 )
-from sortkey_services.pricing.reads import ChangeId, ChangeNumbers, shown_change
+from sortkey_services.pricing.reads import ChangeId, ChangeNumbers, change_id, found_change, public_id, shown_change
 from sortkey_services.pricing.timeline import MAX_TO_COME, NEVER, batches_of, compacted, with_entries, without_entry
+from sortkey_services.slices import in_slices, mapped
 
 MAX_IN_TRANSACTION: Final = 33
 """Each change has its row, that of its price, and perhaps one for a loaded price: 99 of 100 actions."""
-ROWS_AT_ONCE: Final = 1000
-PARALLEL: Final = 64
+ROWS_AT_ONCE: Final = 256
+GROUPS_AT_ONCE: Final = 2
+"""One is prepared while the other goes to the disk."""
 LEAST_AHEAD: Final = 20_000
 """How far ahead of its write a commit's instant is, in microseconds. To it comes half the time that the entries took:
 the rows of the changes take about a third."""
+MAX_STEPS: Final = 100
+"""How often a change may be moved: its row has all steps."""
 ATTEMPTS: Final = 40
 """To replace a row that others replace at the same time."""
 
@@ -53,12 +59,14 @@ class Planned(NamedTuple):
     order: Sequence[tuple[PriceKey, Entry]]
     """The same, in the order of the request."""
 
-    def changes(self, committed: int | None = None) -> list[ChangeRow]:
+    async def changes(self, committed: int | None = None) -> list[ChangeRow]:
         """The rows of the changes. Those that take effect with the commit have its instant."""
-        return [
-            change_row(key, entry, committed if committed is not None and entry.on_commit else entry.at)
-            for key, entry in self.order
-        ]
+
+        def row(planned: tuple[PriceKey, Entry]) -> ChangeRow:
+            key, entry = planned
+            return change_row(key, entry, committed if committed is not None and entry.on_commit else entry.at)
+
+        return await mapped(row, self.order)
 
 
 class ChangeWrites:
@@ -69,22 +77,47 @@ class ChangeWrites:
         self._draw = Random()
         self._numbers = ChangeNumbers(self._draw)
 
-    async def accept(self, changes: Sequence[CheckedChange], by: str | None) -> list[PriceChange[Decimal]]:
-        """Raises Conflict if a price has too many changes to come."""
+    async def accept(
+        self, changes: Sequence[CheckedChange], by: Requester, operation: sk.services.Operation | None = None
+    ) -> list[PriceChange[Decimal]]:
+        """Raises Conflict if a price has too many changes to come. An operation that was accepted before changes
+        nothing more, and has the same answer."""
+        accepted = await self._accepted(operation, changes, by)
+        if accepted is not None:
+            return accepted
         now = micros_at(self._clock.now())
         due = any(change.at is None or change.at <= now for change in changes)
         if len(changes) > MAX_IN_TRANSACTION or (due and len(changes) > 1):
-            return await self._in_batch(changes, by)
+            return await self._in_batch(changes, by, operation)
         for attempt in range(ATTEMPTS):
             # Planned anew each time: a change without an instant takes effect when it is written.
-            plan = self._plan(changes, by, None)
-            rows = plan.changes()
-            if await self._transact(plan, rows):
-                return self._shown(rows)
+            plan = await self._plan(changes, by, None)
+            rows = await plan.changes()
+            if await self._transact(plan, rows, _note(operation, plan, None)):
+                return await self._shown(rows)
+            # Another writer was faster: perhaps an attempt at the same operation.
+            accepted = await self._accepted(operation, changes, by)
+            if accepted is not None:
+                return accepted
             await self.pause(attempt)
         raise busy()
 
-    async def _transact(self, plan: Planned, changes: Sequence[ChangeRow]) -> bool:
+    async def _accepted(
+        self, operation: sk.services.Operation | None, changes: Sequence[CheckedChange], by: Requester
+    ) -> list[PriceChange[Decimal]] | None:
+        """What an earlier attempt at the operation was answered; None if none was accepted."""
+        noted = None if operation is None else await operation.done()
+        if noted is None:
+            return None
+        first, process = int(noted["number"][:14], 16), noted["number"][14:]
+        plan = await self._planned(
+            changes, by, noted["batch"], noted["recorded"], lambda index: f"{first + index:014x}{process}"
+        )
+        return await self._shown(await plan.changes(noted["committed"]))
+
+    async def _transact(
+        self, plan: Planned, changes: Sequence[ChangeRow], note: sk.services.OperationNote | None
+    ) -> bool:
         rows = await self.rows(list(plan.entries))
         commits = await self._batches.commits({batch for row in rows.values() for batch in batches_of(row)})
         together = sk.Transaction()
@@ -92,6 +125,8 @@ class ChangeWrites:
             self._put(together, key, rows[key], entries, commits)
         for change in changes:
             together.put(change)
+        if note is not None:
+            together.put(note, if_absent=True)
         return await self.commit(together)
 
     async def commit(self, together: sk.Transaction) -> bool:
@@ -127,107 +162,143 @@ class ChangeWrites:
     async def pause(self, attempt: int) -> None:
         await asyncio.sleep(self._draw.uniform(0, min(0.2, 0.002 * 2**attempt)))
 
-    def _plan(self, changes: Sequence[CheckedChange], by: str | None, batch: str | None) -> Planned:
+    async def _plan(self, changes: Sequence[CheckedChange], by: Requester, batch: str | None) -> Planned:
         now = micros_at(self._clock.now())
-        number = self._numbers.take(now, len(changes))
+        return await self._planned(changes, by, batch, now, self._numbers.take(now, len(changes)))
+
+    async def _planned(
+        self,
+        changes: Sequence[CheckedChange],
+        by: Requester,
+        batch: str | None,
+        now: int,
+        number: Callable[[int], str],
+    ) -> Planned:
         entries: dict[PriceKey, list[Entry]] = {}
         order: list[tuple[PriceKey, Entry]] = []
-        for index, change in enumerate(changes):
-            key, at = change.key, now if change.at is None else change.at
-            on_commit = True if batch is not None and change.at is None else None
-            entry = Entry(at, number(index), change.cents, by, now, batch, on_commit)
-            entries.setdefault(key, []).append(entry)
-            order.append((key, entry))
+        async for some in in_slices(enumerate(changes)):
+            for index, change in some:
+                key, at = change.key, now if change.at is None else change.at
+                on_commit = True if batch is not None and change.at is None else None
+                entry = Entry(at, number(index), change.cents, by.claimed, now, batch, on_commit, caller=by.caller)
+                entries.setdefault(key, []).append(entry)
+                order.append((key, entry))
         return Planned(entries, order)
 
-    def _shown(self, rows: Sequence[ChangeRow]) -> list[PriceChange[Decimal]]:
+    async def _shown(self, rows: Sequence[ChangeRow]) -> list[PriceChange[Decimal]]:
         now = micros_at(self._clock.now())
-        return [shown_change(row, now) for row in rows]
+        return await mapped(lambda row: shown_change(row, now), rows)
 
-    async def _in_batch(self, changes: Sequence[CheckedChange], by: str | None) -> list[PriceChange[Decimal]]:
+    async def _in_batch(
+        self, changes: Sequence[CheckedChange], by: Requester, operation: sk.services.Operation | None
+    ) -> list[PriceChange[Decimal]]:
         opened = micros_at(self._clock.now())
         batch = self._numbers.take(opened, 1)(0)
-        plan = self._plan(changes, by, batch)
+        plan = await self._plan(changes, by, batch)
         await self._batches.open(batch, len(changes))
         rows: list[ChangeRow] = []
         try:
             await self._write_entries(plan)
             now = micros_at(self._clock.now())
             committed = now + LEAST_AHEAD + (now - opened) // 2
-            rows = plan.changes(committed)
-            await self._session.batch(put=rows)
-            await self._batches.commit(batch, committed)
+            rows = await plan.changes(committed)
+            await self._session.put_many(rows)
+            await self._batches.commit(batch, committed, _note(operation, plan, committed))
         except Exception:
             # It may be committed though its answer was lost.
             committed = await self._batches.abort(batch)
             if committed == NEVER:
                 await self._clean_up(plan, batch, rows)
+                accepted = await self._accepted(operation, changes, by)
+                if accepted is not None:
+                    return accepted
                 raise
             await self._batches.wait_until(committed)
-        return self._shown(rows)
+        return await self._shown(rows)
 
     async def _write_entries(self, plan: Planned) -> None:
-        keys = iter(plan.entries)
-        while some := list(islice(keys, ROWS_AT_ONCE)):
-            rows = await self.rows(some)
-            await concurrent_map(lambda row: self._add(row, plan.entries[key_of(row)]), list(rows.values()), PARALLEL)
+        groups = [some async for some in in_slices(plan.entries, ROWS_AT_ONCE)]
+        await concurrent_map(lambda some: self._add(some, plan.entries), groups, GROUPS_AT_ONCE)
 
-    async def _add(self, row: PriceRow, entries: list[Entry]) -> None:
-        key = key_of(row)
+    async def _add(self, keys: Sequence[PriceKey], entries: Mapping[PriceKey, list[Entry]]) -> None:
+        """Puts entries into the rows of these prices, and takes out what is no longer in force."""
         for attempt in range(ATTEMPTS):
-            commits = await self._batches.commits(set(batches_of(row)))
+            rows = (await self.rows(keys)).values()
+            commits = await self._batches.commits({batch for row in rows for batch in batches_of(row)})
+            # Written again if the price rows are not: they are the same.
+            await self._session.put_many([each for row in rows if (each := unlisted(key_of(row), row)) is not None])
             now = micros_at(self._clock.now())
-            loaded = unlisted(key, row)
-            if loaded is not None:
-                # Written again if the price row is not: it is the same.
-                await self._session.put(loaded)
-                row = sk.replace(row, number=loaded.number)
-            try:
-                await self._session.put(with_new(compacted(row, commits, now), entries, now), if_version="version")
-            except sk.ConditionFailed:
-                await self.pause(attempt)
-                row = (await self.rows([key]))[key]
-            else:
+            made: list[PriceRow] = []
+            async for some in in_slices(rows):
+                made += [_with_added(row, entries.get(key_of(row), ()), commits, now) for row in some]
+            keys = [key_of(row) for row in await self._session.put_many(made, if_version="version")]
+            if not keys:
                 return
+            await self.pause(attempt)
         raise busy()
 
     async def _clean_up(self, plan: Planned, batch: str, changes: Sequence[ChangeRow]) -> None:
         """Takes out what an aborted batch has written. Nobody counts it, so this only saves space."""
-        keys = list(plan.entries)
-        for row in (await self.rows(keys)).values():
-            if batch in batches_of(row):
-                await self._add(row, [])
-        await self._session.batch(delete=[change.key for change in changes])
+        async for some in in_slices(plan.entries, ROWS_AT_ONCE):
+            named = [key for key, row in (await self.rows(some)).items() if batch in batches_of(row)]
+            if named:
+                await self._add(named, {})
+        async for rows in in_slices(changes, ROWS_AT_ONCE):
+            await self._session.batch(delete=[row.key for row in rows])
 
-    async def cancel(self, change: ChangeId, by: str | None) -> PriceChange[Decimal]:
+    async def cancel(self, change: ChangeId, by: Requester) -> PriceChange[Decimal]:
         """A change that is cancelled already stays so. Raises NotFound, and Conflict if its instant has come."""
         for attempt in range(ATTEMPTS):
-            found = await self._found(change)
-            if found.status == "CANCELLED":
+            row = await found_change(self._session, self._batches, change)
+            if row.status == "CANCELLED":
                 break
-            self._require_pending(found)
-            if await self._replace(found, by, None):
+            self._require_pending(row)
+            cancelled = self._after_step(row, by, None)
+            if await self._replace(row, {"status": "CANCELLED", "steps": cancelled.steps}, None):
+                row = sk.replace(cancelled, status="CANCELLED")
                 break
             await self.pause(attempt)
         else:
             raise busy()
-        return shown_change(sk.replace(found, status="CANCELLED"), micros_at(self._clock.now()))
+        return shown_change(row, micros_at(self._clock.now()))
 
-    async def reschedule(self, change: ChangeId, at: int, by: str | None) -> PriceChange[Decimal]:
-        """The change that takes its place. Raises as `cancel` does, and Conflict for one that is cancelled."""
+    async def reschedule(self, change: ChangeId, at: int, by: Requester) -> PriceChange[Decimal]:
+        """The change at its new instant; one that was moved there already stays so. Raises as `cancel` does, and
+        Conflict for one that is cancelled, or was moved too often."""
         for attempt in range(ATTEMPTS):
-            row = await self._found(change)
+            row = await found_change(self._session, self._batches, change)
             if row.status == "CANCELLED":
                 raise sk.services.Conflict("the change was cancelled; ask for a new one", "cancelled")
+            if micros_of(row.effective_at) == at and (row.first is not None or at > micros_at(self._clock.now())):
+                return shown_change(row, micros_at(self._clock.now()))
             self._require_pending(row)
-            plan = self._plan([CheckedChange(key_of(row), row.cents, at)], by or row.by, None)
-            if await self._replace(row, by, plan):
-                return shown_change(plan.changes()[0], micros_at(self._clock.now()))
+            if len(row.steps or ()) >= MAX_STEPS:
+                raise sk.services.Conflict(
+                    f"the change was moved {MAX_STEPS} times; cancel it and ask for a new one", "full"
+                )
+            number = self._numbers.take(micros_at(self._clock.now()), 1)(0)
+            moved = sk.replace(
+                self._after_step(row, by, at),
+                effective_at=instant_of(at),
+                number=number,
+                batch=None,
+                first=public_id(row),
+            )
+            moved_to = ChangeId(row.store, at, number).text
+            if await self._replace(row, {"status": "CANCELLED", "moved_to": moved_to}, moved):
+                return shown_change(moved, micros_at(self._clock.now()))
             await self.pause(attempt)
         raise busy()
 
-    async def _replace(self, row: ChangeRow, by: str | None, plan: Planned | None) -> bool:
-        """Takes the change out of its price's row, and puts another one in; whether no other writer was faster."""
+    def _after_step(self, row: ChangeRow, by: Requester, at: int | None) -> ChangeRow:
+        kind = StepKind.CANCELLED if at is None else StepKind.RESCHEDULED
+        now = micros_at(self._clock.now())
+        step = Step(kind, now, micros_of(row.effective_at), at, by.claimed, by.caller)
+        return sk.replace(row, steps=[*(row.steps or ()), step])
+
+    async def _replace(self, row: ChangeRow, changes: Mapping[str, object], moved: ChangeRow | None) -> bool:
+        """Takes the change out of its price's row, and puts it in at another instant; whether no other writer was
+        faster."""
         key = key_of(row)
         price = (await self.rows([key]))[key]
         kept = without_entry(price, row.number)
@@ -238,26 +309,31 @@ class ChangeWrites:
             # It has come due meanwhile, and was superseded.
             return False
         together = sk.Transaction()
-        if kept is not None or plan is not None:
-            entries = [] if plan is None else plan.entries[key]
+        if kept is not None or moved is not None:
+            entries = [] if moved is None else [_entry(moved)]
             together.put(with_new(kept or price, entries, micros_at(self._clock.now())), if_version="version")
-        for each in () if plan is None else plan.changes():
-            together.put(each)
-        together.update(row.key, {"status": "CANCELLED", "cancelled_by": by}, where={"status": "SCHEDULED"})
+        together.update(row.key, changes, where={"status": "SCHEDULED"})
+        if moved is not None:
+            together.put(moved)
+            if row.first is not None:
+                together.update(change_id(row.first).path, {"moved_to": changes["moved_to"]})
         return await self.commit(together)
-
-    async def _found(self, change: ChangeId) -> ChangeRow:
-        row = await self._session.get(change.path, consistent=True)
-        if row is not None:
-            commits = await self._batches.commits(() if row.batch is None else {row.batch})
-            accepted = row.batch is None or row.status != "SCHEDULED" or commits.get(row.batch, NEVER) != NEVER
-            if accepted:
-                return row
-        raise sk.services.NotFound(f"there is no price change {change.text!r}")
 
     def _require_pending(self, row: ChangeRow) -> None:
         if micros_of(row.effective_at) <= micros_at(self._clock.now()):
             raise _applied()
+
+
+def _note(
+    operation: sk.services.Operation | None, plan: Planned, committed: int | None
+) -> sk.services.OperationNote | None:
+    """From which, and the request, an answer follows."""
+    if operation is None:
+        return None
+    _, first = plan.order[0]
+    return operation.note(
+        {"number": first.number, "recorded": first.recorded, "batch": first.batch, "committed": committed}
+    )
 
 
 def change_row(key: PriceKey, entry: Entry, at: int) -> ChangeRow:
@@ -272,7 +348,12 @@ def change_row(key: PriceKey, entry: Entry, at: int) -> ChangeRow:
         recorded=entry.recorded,
         by=entry.by,
         batch=entry.batch,
+        caller=entry.caller,
     )
+
+
+def _entry(row: ChangeRow) -> Entry:
+    return Entry(micros_of(row.effective_at), row.number, row.cents, row.by, row.recorded, caller=row.caller)
 
 
 def unlisted(key: PriceKey, row: PriceRow) -> ChangeRow | None:
@@ -280,6 +361,13 @@ def unlisted(key: PriceKey, row: PriceRow) -> ChangeRow | None:
     if row.since is None or row.number is not None or not is_instant(row.since):
         return None
     return loaded_change(key, row.since, row.cents)
+
+
+def _with_added(row: PriceRow, entries: Collection[Entry], commits: Mapping[str, int], now: int) -> PriceRow:
+    loaded = unlisted(key_of(row), row)
+    if loaded is not None:
+        row = sk.replace(row, number=loaded.number)
+    return with_new(compacted(row, commits, now), entries, now)
 
 
 def with_new(row: PriceRow, entries: Collection[Entry], now: int) -> PriceRow:

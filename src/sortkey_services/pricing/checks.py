@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from typing import Final, NamedTuple, ParamSpec, TypeVar
+from typing import Final, NamedTuple, ParamSpec, TypeGuard, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
@@ -21,6 +22,7 @@ from sortkey_services.pricing.prices import (
     instant_of,
     micros_of,
 )
+from sortkey_services.slices import in_slices
 
 MAX_CHANGES: Final = 10_000
 MAX_ID_BYTES: Final = 128
@@ -42,6 +44,12 @@ E = TypeVar("E", bound=StrEnum)
 
 _AMOUNT: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")
 _CURRENCY: Final = re.compile(r"[A-Z]{3}")
+
+
+ZoneOf = Callable[[str], str | None]
+"""The time zone of a store; None if it has none."""
+ReadZones = Callable[[Collection[str]], Awaitable[Mapping[str, str]]]
+"""The time zones of those stores that have one."""
 
 
 class Mistake(ValueError):
@@ -79,7 +87,10 @@ def check_product(given: object, kind: PriceKind | None) -> str:
         if not combo or not option:
             raise Mistake(f"product: of a SWAP it must be COMBO#OPTION, not {_shown(product)}")
     elif "#" in product:
-        raise Mistake(f"product: must not contain #, unless its kind is SWAP, but it is {_shown(product)}")
+        raise Mistake(
+            f"product: {_shown(product)} has a #, which stands between a combo and its option; for the price of an "
+            "option, send kind SWAP and COMBO#OPTION, otherwise write the product's id with another sign"
+        )
     return product
 
 
@@ -113,10 +124,34 @@ def instant_from(name: str, given: object) -> datetime:
         raise Mistake(
             f"{name}: must be an instant with an offset, such as 2026-08-24T12:30:00+02:00, not {_shown(given)}"
         )
+    return _in_utc(name, instant)
+
+
+def _in_utc(name: str, instant: datetime) -> datetime:
     try:
         return instant.astimezone(UTC)
     except OverflowError:
         raise Mistake(f"{name}: out of range") from None
+
+
+def local_time(given: object) -> datetime | None:
+    """Of a datetime or a text in ISO 8601 without an offset; None for anything else. A day is its midnight."""
+    if isinstance(given, str):
+        try:
+            given = datetime.fromisoformat(given)
+        except ValueError:
+            return None
+    return given if isinstance(given, datetime) and given.tzinfo is None else None
+
+
+def check_time_zone(given: object) -> str:
+    """A name that the time zone database has. Raises Mistake."""
+    if isinstance(given, str):
+        try:
+            return ZoneInfo(given).key
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            pass
+    raise Mistake(f"{_shown(given)} is not a time zone such as Europe/Berlin")
 
 
 def check_requester(given: object) -> str | None:
@@ -128,24 +163,32 @@ def check_requester(given: object) -> str | None:
     return given
 
 
+def no_zone(_: str) -> None:
+    """No store has a time zone."""
+
+
 class ChangeChecks:
     """Checks the changes of requests to a service with one currency."""
 
     def __init__(self, currency: str) -> None:
         self._currency = currency
 
-    def checked(self, given: Sequence[ChangeInput | Mapping[str, object]], now: int) -> list[CheckedChange]:
+    async def checked(
+        self, given: Sequence[ChangeInput | Mapping[str, object]], now: int, read_zones: ReadZones | None = None
+    ) -> list[CheckedChange]:
         """Raises BadRequest, which names every mistake by the index of its change."""
         if not 1 <= len(given) <= MAX_CHANGES:
             raise sk.services.BadRequest(f"changes: a request has 1 to {MAX_CHANGES:,}, not {len(given):,}")
+        zone_of = no_zone if read_zones is None else await _zones_for(given, read_zones)
         checked: list[CheckedChange] = []
         mistakes: list[str] = []
-        for index, each in enumerate(given):
-            change = self.change(each, now)
-            if isinstance(change, CheckedChange):
-                checked.append(change)
-            else:
-                mistakes += [f"[{index}].{mistake}" for mistake in change]
+        async for some in in_slices(enumerate(given)):
+            for index, each in some:
+                change = self.change(each, now, zone_of)
+                if isinstance(change, CheckedChange):
+                    checked.append(change)
+                else:
+                    mistakes += [f"[{index}].{mistake}" for mistake in change]
         if mistakes:
             shown = mistakes[:NAMED_MISTAKES]
             if len(mistakes) > len(shown):
@@ -156,7 +199,9 @@ class ChangeChecks:
             )
         return checked
 
-    def change(self, given: ChangeInput | Mapping[str, object], now: int) -> CheckedChange | Sequence[str]:
+    def change(
+        self, given: ChangeInput | Mapping[str, object], now: int, zone_of: ZoneOf = no_zone
+    ) -> CheckedChange | Sequence[str]:
         """The change, or all of its mistakes."""
         mistakes = _Mistakes()
         fields = mistakes.of(_fields, given)
@@ -170,7 +215,9 @@ class ChangeChecks:
         cents = None if action is None else mistakes.of(_cents, action, fields.get("amount"))
         mistakes.of(self._check_currency, fields.get("currency"))
         asked = fields.get("effectiveAt")
-        at = None if asked is None else mistakes.of(effective_at, asked, now)
+        # What a local time is without a store, nobody knows: the mistake is the store's.
+        known = asked is not None and (store is not None or local_time(asked) is None)
+        at = mistakes.of(effective_at, asked, now, store or "", zone_of) if known else None
         if mistakes or store is None or channel is None or kind is None or product is None or action is None:
             return mistakes
         return CheckedChange(PriceKey(store, channel, kind, product), cents, at)
@@ -192,9 +239,50 @@ class _Mistakes(list[str]):
             return None
 
 
-def effective_at(given: object, now: int) -> int:
-    """Raises Mistake."""
-    instant = instant_from("effectiveAt", given)
+async def _zones_for(given: Sequence[ChangeInput | Mapping[str, object]], read_zones: ReadZones) -> ZoneOf:
+    """Reads the time zones of stores with a local time; most requests have none."""
+    stores: set[str] = set()
+    async for some in in_slices(given):
+        for each in some:
+            store, at = _place(each)
+            if at is not None and local_time(at) is not None and _is_id(store):
+                stores.add(store)
+    zones = await read_zones(stores) if stores else {}
+    return zones.get
+
+
+def _place(given: object) -> tuple[object, object]:
+    """The store and the instant of what may be a change."""
+    if isinstance(given, ChangeInput):
+        return given.store, given.effective_at
+    return (given.get("store"), given.get("effectiveAt")) if isinstance(given, Mapping) else (None, None)
+
+
+def _is_id(store: object) -> TypeGuard[str]:
+    try:
+        check_id("store", store)
+    except Mistake:
+        return False
+    return True
+
+
+def effective_at(given: object, now: int, store: str, zone_of: ZoneOf) -> int:
+    """Without an offset, it is local to the store. A local time that comes twice is the first one, and one that the
+    clocks skip is as much later as they skip. Raises Mistake."""
+    local = local_time(given)
+    if local is None:
+        instant = instant_from("effectiveAt", given)
+    elif (zone := zone_of(store)) is not None:
+        try:
+            known = ZoneInfo(check_time_zone(zone))
+        except Mistake as error:
+            raise Mistake(f"effectiveAt: the time zone of store {_shown(store)} cannot be used: {error}") from None
+        instant = _in_utc("effectiveAt", local.replace(tzinfo=known, fold=0))
+    else:
+        raise Mistake(
+            f"effectiveAt: must be an instant with an offset, such as 2026-08-24T12:30:00+02:00, not {_shown(given)}, "
+            f"unless the store has a time zone: set it by PUT /pricing/stores/{store}, or time_zone under [pricing]"
+        )
     latest = instant_of(now) + FARTHEST
     if not EARLIEST <= instant <= latest:
         span = f"from {EARLIEST.year} to {latest:%Y-%m-%d}"

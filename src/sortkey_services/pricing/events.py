@@ -1,20 +1,18 @@
-"""Events out: one for each change that is permanent, and one for each store and instant, to topics of Kafka.
+"""Events out: one for each change that is permanent, and one for each store and instant, to Kafka or AWS.
 
 They follow from the table's changes: the transition applies a change in a transaction, and the stream has what the
 transaction wrote. So no event is lost, and none is sent for a change that was not made. An event may be sent again,
-with the same `eventId`. A broker that does not answer delays the events, and nothing else.
+with the same `eventId`. A target that does not answer delays its events, and nothing else.
 
     price-changes    {"eventId", "store", "product", "channel", "kind", "action", "amount", "previousAmount",
-                      "currency", "effectiveAt", "requestedBy", "recordedAt"}
+                      "currency", "effectiveAt", "requestedBy", "caller", "recordedAt"}
     price-updated    {"eventId", "store", "channel", "channels", "effectiveDate", "changes"}, which old consumers know
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from importlib import import_module
 from typing import Any, Final
 
 import msgspec
@@ -22,9 +20,10 @@ import msgspec
 import sortkey as sk
 from sortkey_services.pricing.model import ChangeRow, StoreUpdate
 from sortkey_services.pricing.prices import ALL_CHANNELS, PriceAction, PriceKind, amount_of, instant_of, micros_of
-from sortkey_services.pricing.reads import ChangeId
+from sortkey_services.pricing.reads import public_id
 
-SEND_SECONDS: Final = 10.0
+CHANGES_KIND: Final = "price-changes"
+STORES_KIND: Final = "price-updated"
 
 
 class ChangeEvent(msgspec.Struct, frozen=True, rename="camel"):
@@ -39,6 +38,7 @@ class ChangeEvent(msgspec.Struct, frozen=True, rename="camel"):
     currency: str
     effective_at: datetime
     requested_by: str | None
+    caller: str | None
     recorded_at: datetime
 
 
@@ -52,54 +52,28 @@ class StoreEvent(msgspec.Struct, frozen=True, rename="camel"):
     changes: int
 
 
-def event_feeds(bootstrap: str | None, topic: str, legacy_topic: str, currency: str) -> list[sk.feeds.ChangeFeed[Any]]:
-    """None without a broker. Raises BadSettings if the package for Kafka is not installed."""
-    if bootstrap is None:
-        return []
-    events = _Events(bootstrap, topic, legacy_topic, currency)
+def event_feeds(
+    settings: sk.services.EventSettings, topic: str, legacy_topic: str, currency: str
+) -> list[sk.feeds.ChangeFeed[Any]]:
+    """None without a target. Raises BadSettings."""
+    settings.require_known_kinds("pricing", (CHANGES_KIND, STORES_KIND))
+
+    def of_changes(changes: Sequence[sk.Change[ChangeRow]]) -> list[sk.feeds.OutgoingEvent]:
+        made = (change.new for change in changes if _is_permanent(change))
+        return [_outgoing(change_event(row, currency)) for row in made if row is not None]
+
+    def of_updates(changes: Sequence[sk.Change[StoreUpdate]]) -> list[sk.feeds.OutgoingEvent]:
+        return [_outgoing(store_event(change.new)) for change in changes if change.new is not None]
+
     return [
-        sk.feeds.ChangeFeed("price-change-events", ChangeRow, events.on_changes, attempts=None),
-        sk.feeds.ChangeFeed("price-store-events", StoreUpdate, events.on_updates, attempts=None),
+        *settings.feeds("pricing", "price-change-events", ChangeRow, of_changes, kind=CHANGES_KIND, topic=topic),
+        *settings.feeds("pricing", "price-store-events", StoreUpdate, of_updates, kind=STORES_KIND, topic=legacy_topic),
     ]
 
 
-class _Events:
-    def __init__(self, bootstrap: str, topic: str, legacy_topic: str, currency: str) -> None:
-        self._topic = topic
-        self._legacy_topic = legacy_topic
-        self._currency = currency
-        try:
-            producer = import_module("confluent_kafka").Producer
-        except ModuleNotFoundError:
-            raise sk.services.BadSettings(
-                "pricing: kafka: needs a package; run: pip install 'sortkey[kafka]'"
-            ) from None
-        self._producer = producer({"bootstrap.servers": bootstrap, "enable.idempotence": True})
-
-    async def on_changes(self, changes: Sequence[sk.Change[ChangeRow]]) -> None:
-        made = (change.new for change in changes if _is_permanent(change))
-        events = [change_event(row, self._currency) for row in made if row is not None]
-        await self._send(self._topic, ((event.store, event) for event in events))
-
-    async def on_updates(self, changes: Sequence[sk.Change[StoreUpdate]]) -> None:
-        events = [store_event(change.new) for change in changes if change.new is not None]
-        await self._send(self._legacy_topic, ((event.store, event) for event in events))
-
-    async def _send(self, topic: str, events: Iterable[tuple[str, msgspec.Struct]]) -> None:
-        await asyncio.to_thread(self._send_all, topic, [(key, msgspec.json.encode(event)) for key, event in events])
-
-    def _send_all(self, topic: str, messages: Sequence[tuple[str, bytes]]) -> None:
-        """Returns when the broker has all of them. Events of a store are in one partition, so they stay in order."""
-        errors: list[object] = []
-        for key, value in messages:
-            self._producer.produce(topic, value, key.encode(), on_delivery=lambda error, _: errors.append(error))
-        self._producer.flush(SEND_SECONDS)
-        if len(errors) < len(messages):
-            self._producer.purge()
-            raise TimeoutError(f"the broker did not take the events of topic {topic} within {SEND_SECONDS:g} s")
-        failed = [error for error in errors if error is not None]
-        if failed:
-            raise OSError(f"the broker refused events of topic {topic}: {failed[0]}")
+def _outgoing(event: ChangeEvent | StoreEvent) -> sk.feeds.OutgoingEvent:
+    """Events of a store stay in order."""
+    return sk.feeds.OutgoingEvent(event.event_id, event.store, msgspec.json.encode(event))
 
 
 def _is_permanent(change: sk.Change[ChangeRow]) -> bool:
@@ -110,7 +84,7 @@ def _is_permanent(change: sk.Change[ChangeRow]) -> bool:
 
 def change_event(row: ChangeRow, currency: str) -> ChangeEvent:
     return ChangeEvent(
-        event_id=ChangeId(row.store, micros_of(row.effective_at), row.number).text,
+        event_id=public_id(row),
         store=row.store,
         product=row.product,
         channel=row.channel,
@@ -121,6 +95,7 @@ def change_event(row: ChangeRow, currency: str) -> ChangeEvent:
         currency=currency,
         effective_at=row.effective_at,
         requested_by=row.by,
+        caller=row.caller,
         recorded_at=instant_of(row.recorded),
     )
 

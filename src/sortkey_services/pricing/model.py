@@ -2,6 +2,7 @@
 
     prices          PriceRow     STORE#{store}           {channel}#{kind}#{product}   what does a store's product cost
       its index     by_product   TYPE#{kind}#{product}   {channel}#{store}            what does it cost in all stores
+                    StoreRow     STORES                  {store}                      which time zone has a store
 
     price-changes   ChangeRow    STORE#{store}           {effective_at}#{number}      a store's changes, by time
       its index     of_product   {store}#{channel}#{kind}#{product}
@@ -13,6 +14,9 @@ A price has one row, whatever is scheduled. The row is a *timeline*: the base en
 later entries in a list, which most rows do not have. A read finds the newest entry not after its instant, so that no
 price depends on a scheduler. A change is an entry of its price's row, and a row of its own for the lists by time. The
 transition (`transition.py`) drops entries that are no longer in force from it; their own rows are the history.
+
+A change that is moved to another instant has another row from then on, since its instant is in the key. Callers go on
+naming it by its first row, which says where it is.
 
 Many changes of one request are a *batch*: their entries name it, and count if and when the batch is committed, which is
 one write. Prices have no stream: only changes have followers, so that loading millions of prices costs nothing more.
@@ -27,7 +31,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 import sortkey as sk
-from sortkey_services.pricing.prices import PriceKey, PriceKind, instant_of
+from sortkey_services.pricing.prices import PriceKey, PriceKind, StepKind, instant_of
 
 PRICES: Final = sk.Table("prices", transactions=True)
 CHANGES: Final = sk.Table("price-changes", stream="NEW_AND_OLD_IMAGES", transactions=True)
@@ -53,6 +57,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """Takes effect when its batch is committed, not at `at`, when the request came."""
     gap: bool | None = None
     """Older entries were left out of the row. What was in force before this one, only the history tells."""
+    caller: str | None = None
 
 
 class PriceRow(sk.Item, table=PRICES):
@@ -78,6 +83,28 @@ class PriceRow(sk.Item, table=PRICES):
     by_product = sk.Index("gsi1", "TYPE#{kind}#{product}", "{channel}#{store}")
 
 
+class StoreRow(sk.Item, table=PRICES):
+    """A store with a time zone of its own."""
+
+    store: Annotated[str, sk.in_key]
+    time_zone: str
+
+    key = sk.Key("STORES", "{store}")
+
+
+class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was done with a change. Instants are microseconds since 1970."""
+
+    kind: StepKind
+    recorded: int
+    before: int
+    """When the change would have taken effect."""
+    after: int | None = None
+    """When it takes effect now; None: never."""
+    by: str | None = None
+    caller: str | None = None
+
+
 class ChangeRow(sk.Item, table=CHANGES):
     store: Annotated[str, sk.in_key]
     effective_at: Annotated[datetime, sk.in_key]
@@ -95,6 +122,14 @@ class ChangeRow(sk.Item, table=CHANGES):
     previous: int | None = None
     """The amount before, noted by the transition."""
     cancelled_by: str | None = None
+    """In rows of earlier versions, which have no steps."""
+    caller: str | None = None
+    steps: list[Step] | None = None
+    """In order of time."""
+    first: str | None = None
+    """The id of its first row, by which callers name a change that was moved."""
+    moved_to: str | None = None
+    """In a row that is CANCELLED because the change was moved: the id of the row where it is now."""
 
     key = sk.Key("STORE#{store}", "{effective_at}#{number}")
     of_product = sk.Index("history", "{store}#{channel}#{kind}#{product}", "{effective_at}#{number}")

@@ -43,6 +43,20 @@ class ChangeStatus(StrEnum):
     CANCELLED = "CANCELLED"
 
 
+class StepKind(StrEnum):
+    RESCHEDULED = "RESCHEDULED"
+    CANCELLED = "CANCELLED"
+
+
+class Requester(NamedTuple):
+    """Who asks for something."""
+
+    claimed: str | None = None
+    """What the request says: `requestedBy`."""
+    caller: str | None = None
+    """The name of the request's token, which a client cannot choose; None without tokens."""
+
+
 class PriceKey(NamedTuple):
     """What has one price at a time."""
 
@@ -62,6 +76,19 @@ class Price(msgspec.Struct, Generic[Amount], frozen=True, rename="camel", gc=Fal
     effective_from: datetime
 
 
+class ChangeStep(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """What was done with a change before it took effect."""
+
+    step: StepKind
+    effective_at: datetime | None
+    """None for CANCELLED."""
+    previous_effective_at: datetime
+    requested_by: str | None
+    caller: str | None
+    recorded_at: datetime | None
+    """None if an earlier version has cancelled the change."""
+
+
 class PriceChange(msgspec.Struct, Generic[Amount], frozen=True, rename="camel", gc=False):
     id: str
     store: str
@@ -73,11 +100,19 @@ class PriceChange(msgspec.Struct, Generic[Amount], frozen=True, rename="camel", 
     """None for DELETE."""
     effective_at: datetime
     status: ChangeStatus
+    requested_by: str | None
+    caller: str | None
+    recorded_at: datetime
+    """When the change was accepted."""
+    history: list[ChangeStep]
+    """What was done with it since, in order of time."""
 
 
 class PriceRecord(msgspec.Struct, Generic[Amount], frozen=True, rename="camel", gc=False):
     """A change that has taken effect."""
 
+    id: str | None
+    """Of the change; None for a loaded price."""
     store: str
     product: str
     channel: str
@@ -88,6 +123,7 @@ class PriceRecord(msgspec.Struct, Generic[Amount], frozen=True, rename="camel", 
     """What was in force until then; None if nothing was."""
     effective_at: datetime
     requested_by: str | None
+    caller: str | None
     recorded_at: datetime
     """When the change was accepted."""
 
@@ -103,7 +139,7 @@ class ChangeInput(msgspec.Struct, frozen=True, rename="camel", gc=False):
     amount: Decimal | int | float | str | None = None
     currency: str | None = None
     effective_at: datetime | str | None = None
-    """None: now."""
+    """Without an offset, local to the store. None: now."""
 
 
 def kind_of(product: str) -> PriceKind:

@@ -3,13 +3,13 @@
 A read of prices asks further only if rows need it: whether a batch is committed, and what was in force before the
 oldest entry that a row still has, which the changes of the price tell. Lists of changes are right without the
 transition: a change whose instant has come is applied. The list from now on has another beginning on every page, so its
-cursors carry theirs: `BEGINNING.CURSOR`.
+cursors carry theirs, and the channel that was asked for: `BEGINNING-CHANNEL.CURSOR`.
 
 Pages are the same for REST and GraphQL: 64 items by default, 2,048 at most.
 
 The number of a change orders it among those that were asked for: microseconds since 1970, each higher than all before
 it in this process, then random digits of the process. The id by which callers name a change has the whole key of its
-row, so that one GetItem finds it.
+row, so that one GetItem finds it, and two if it was moved.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from hashlib import blake2b
 from random import Random
 from typing import Final, NamedTuple, TypeVar
 
@@ -34,11 +35,13 @@ from sortkey_services.pricing.checks import check_id
 from sortkey_services.pricing.model import LOADED, ChangeRow, PriceRow, history_path, key_of
 from sortkey_services.pricing.prices import (
     ChangeStatus,
+    ChangeStep,
     Price,
     PriceAction,
     PriceChange,
     PriceKey,
     PriceRecord,
+    StepKind,
     amount_of,
     instant_of,
     micros_of,
@@ -124,10 +127,7 @@ class PriceRead:
 
         async def one(index: int) -> Price[Decimal] | None:
             row = rows[index]
-            listed = await listed_in_force(self._session, key_of(row), self._at, self._seen)
-            own = in_force(moments(row, commits, self._seen.began), self._at)
-            newest = max((each for each in (listed, own) if each is not None), key=lambda each: each[:2], default=None)
-            return self._shown(row, newest)
+            return self._shown(row, await moment_in_force(self._session, row, self._at, self._seen, commits))
 
         for index, price in zip(past, await concurrent_map(one, past, PARALLEL), strict=True):
             shown[index] = price
@@ -140,6 +140,17 @@ def _price(row: PriceRow, since: int, cents: int, currency: str) -> Price[Decima
         _logger.warning("a price is left out, because its instant is beyond all time: %s", row.key)
         return None
     return Price(row.store, row.product, row.channel, row.kind, amount_of(cents), currency, effective)
+
+
+async def moment_in_force(
+    session: sk.AsyncSession, row: PriceRow, at: int, seen: SeenBatches, commits: Commits
+) -> Moment | None:
+    """What is in force at an instant, by the row, or by the history if the row may have left it out."""
+    own = in_force(moments(row, commits, seen.began), at)
+    if not needs_history(row, at, commits, seen.began):
+        return own
+    listed = await listed_in_force(session, key_of(row), at, seen)
+    return max((each for each in (listed, own) if each is not None), key=lambda each: each[:2], default=None)
 
 
 async def listed_in_force(
@@ -176,14 +187,14 @@ class ChangeReads:
         self._batches = batches
 
     async def changes(
-        self, store: str, channel: str, page: PageArguments, begin: datetime | None, end: datetime | None
+        self, store: str, channel: str | None, page: PageArguments, begin: datetime | None, end: datetime | None
     ) -> FilledPage[PriceChange[Decimal]]:
-        """Those that were not cancelled, from `begin` on, or after now, before `end`."""
+        """Those that were not cancelled, from `begin` on, or after now, before `end`; without a channel, of all."""
         seen = self._batches.begin_read()
         since = seen.began + 1 if begin is None else micros_of(begin)
         beginning, page = without_prefix(page)
         if beginning is not None:
-            since = _beginning(beginning, None if begin is None else since)
+            since = _beginning(beginning, channel, None if begin is None else since)
         until = END if end is None else micros_of(end)
         if until <= since:
             # The end of what is asked for may just have passed.
@@ -200,7 +211,7 @@ class ChangeReads:
             ]
 
         found = await shown_page(self._session, path, page, show, consistent=True)
-        return found.with_prefix(f"{since:x}")
+        return found.with_prefix(_prefix(since, channel))
 
     async def history(self, key: PriceKey, page: PageArguments) -> FilledPage[PriceRecord[Decimal]]:
         """What has taken effect. A loaded price is listed with its first change."""
@@ -224,8 +235,12 @@ class ChangeReads:
         return await shown_page(self._session, history_path(key), page, show, consistent=False)
 
 
-def _is_change(row: ChangeRow, channel: str) -> bool:
-    return row.channel == channel and not row.number.startswith(f"{LOADED}.")
+def _is_loaded(row: ChangeRow) -> bool:
+    return row.number.startswith(f"{LOADED}.")
+
+
+def _is_change(row: ChangeRow, channel: str | None) -> bool:
+    return (channel is None or row.channel == channel) and not _is_loaded(row)
 
 
 def shown_change(row: ChangeRow, now: int) -> PriceChange[Decimal]:
@@ -235,7 +250,7 @@ def shown_change(row: ChangeRow, now: int) -> PriceChange[Decimal]:
     else:
         status = ChangeStatus.APPLIED if at <= now else ChangeStatus.SCHEDULED
     return PriceChange(
-        ChangeId(row.store, at, row.number).text,
+        public_id(row),
         row.store,
         row.product,
         row.channel,
@@ -244,13 +259,37 @@ def shown_change(row: ChangeRow, now: int) -> PriceChange[Decimal]:
         None if row.cents is None else amount_of(row.cents),
         row.effective_at,
         status,
+        row.by,
+        row.caller,
+        instant_of(row.recorded),
+        _history(row),
     )
+
+
+def _history(row: ChangeRow) -> list[ChangeStep]:
+    if row.steps is None:
+        if row.status != "CANCELLED":
+            return []
+        # Cancelled by an earlier version.
+        return [ChangeStep(StepKind.CANCELLED, None, row.effective_at, row.cancelled_by, None, None)]
+    return [
+        ChangeStep(
+            step.kind,
+            None if step.after is None else instant_of(step.after),
+            instant_of(step.before),
+            step.by,
+            step.caller,
+            instant_of(step.recorded),
+        )
+        for step in row.steps
+    ]
 
 
 def _record(row: ChangeRow, moment: Moment, previous: Moment | None) -> PriceRecord[Decimal]:
     before = None if previous is None else previous.cents
     store, channel, kind, product = key_of(row)
     return PriceRecord(
+        None if _is_loaded(row) else public_id(row),
         store,
         product,
         channel,
@@ -260,19 +299,27 @@ def _record(row: ChangeRow, moment: Moment, previous: Moment | None) -> PriceRec
         None if before is None else amount_of(before),
         instant_of(moment.at),
         row.by,
+        row.caller,
         instant_of(row.recorded),
     )
 
 
-def _beginning(text: str, asked: int | None) -> int:
+def _prefix(since: int, channel: str | None) -> str:
+    """What the cursors of a list of changes begin with."""
+    return f"{since:x}" if channel is None else f"{since:x}-{blake2b(channel.encode(), digest_size=4).hexdigest()}"
+
+
+def _beginning(prefix: str, channel: str | None, asked: int | None) -> int:
     """The beginning that a cursor carries. Raises CursorError if it is none, or not the one that is asked for."""
     try:
-        beginning = int(text, 16)
+        beginning = int(prefix.partition("-")[0], 16)
         instant_of(beginning)
     except (ValueError, OverflowError):
         beginning = -1
-    if f"{beginning:x}" != text or (asked is not None and asked != beginning):
-        raise sk.CursorError("the cursor is not one of this list: it was changed, or `from` is another one")
+    if _prefix(beginning, channel) != prefix or (asked is not None and asked != beginning):
+        raise sk.CursorError(
+            "the cursor is not one of this list: it was changed, or `from` or the channel is another one"
+        )
     return beginning
 
 
@@ -304,6 +351,24 @@ def change_id(text: str) -> ChangeId:
     if made is None or not _NUMBER.fullmatch(made.number) or made.text != text:
         raise sk.services.NotFound(f"there is no price change {text[:80]!r}")
     return made
+
+
+def public_id(row: ChangeRow) -> str:
+    """The id by which callers name a change, also when it was moved."""
+    return row.first or ChangeId(row.store, micros_of(row.effective_at), row.number).text
+
+
+async def found_change(session: sk.AsyncSession, batches: Batches, change: ChangeId) -> ChangeRow:
+    """The row of a change, where it is now. Raises NotFound if there is none that was accepted."""
+    row = await session.get(change.path, consistent=True)
+    # More than once if it is being moved.
+    while row is not None and row.moved_to is not None:
+        row = await session.get(change_id(row.moved_to).path, consistent=True)
+    if row is not None:
+        commits = await batches.commits(() if row.batch is None else {row.batch})
+        if row.batch is None or row.status != "SCHEDULED" or commits.get(row.batch, NEVER) != NEVER:
+            return row
+    raise sk.services.NotFound(f"there is no price change {change.text!r}")
 
 
 class ChangeNumbers:

@@ -2,9 +2,11 @@
 
     [pricing]
     currency = "EUR"
+    time_zone = "Europe/Berlin"        # of stores without one of their own; none by default
     kafka = "localhost:9092"           # events of changes that took effect; none without it
     topic = "price-changes"
     legacy_topic = "price-updated"     # one event for each store and instant
+                                       # further targets: sk.services.EventSettings
 
 The currency must not change while there are prices: amounts are stored without it.
 
@@ -26,7 +28,8 @@ from random import Random
 from typing import Annotated, Any, Final, ParamSpec, TypeVar
 
 import msgspec
-from litestar import delete, get, post
+from litestar import delete, get, patch, post
+from litestar.di import NamedDependency
 from litestar.params import FromPath, JSONBody, QueryParameter
 from litestar.types import ControllerRouterHandler
 from msgspec.structs import replace
@@ -46,9 +49,11 @@ from sortkey_services.pricing.checks import (
     check_id,
     check_product,
     check_requester,
+    check_time_zone,
     effective_at,
     instant_from,
     is_currency,
+    local_time,
 )
 from sortkey_services.pricing.events import event_feeds
 from sortkey_services.pricing.model import CHANGES, PRICES, TRANSITIONS, ChangeRow, PriceRow, price_path
@@ -61,6 +66,7 @@ from sortkey_services.pricing.prices import (
     PriceKey,
     PriceKind,
     PriceRecord,
+    Requester,
     kind_of,
     micros_at,
     micros_of,
@@ -71,9 +77,12 @@ from sortkey_services.pricing.reads import (
     ChangeReads,
     PriceRead,
     change_id,
+    found_change,
     page_request,
+    shown_change,
     shown_page,
 )
+from sortkey_services.pricing.stores import Stores, store_routes
 from sortkey_services.pricing.transition import Transition
 
 DEMO_ROWS_AT_ONCE: Final = 500
@@ -86,6 +95,7 @@ _SIZE: Final = f"{DEFAULT_ITEMS} by default, {MAX_ITEMS:,} at most"
 _SPACED_OFFSET: Final = re.compile(r" (\d\d:?\d\d)$")
 
 Channel = Annotated[str, QueryParameter(description="The channel of sales")]
+AnyChannel = Annotated[str | None, QueryParameter(name="channel", description="The channel of sales; all by default")]
 At = Annotated[str | None, QueryParameter(description="The instant asked about, with an offset; now by default")]
 First = Annotated[int | None, QueryParameter(description=f"The first items; {_SIZE}")]
 After = Annotated[str | None, QueryParameter(description="after this cursor")]
@@ -101,9 +111,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Settings(sk.services.EventSettings, frozen=True, forbid_unknown_fields=True):
     currency: str = "EUR"
-    kafka: str | None = None
+    time_zone: str | None = None
     topic: str = "price-changes"
     legacy_topic: str = "price-updated"
 
@@ -121,11 +131,21 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
         raise sk.services.BadSettings(
             f"pricing: currency: must be three capital letters, as EUR, not {settings.currency!r}"
         )
+    if settings.time_zone is not None:
+        try:
+            check_time_zone(settings.time_zone)
+        except Mistake as error:
+            raise sk.services.BadSettings(f"pricing: time_zone: {error}") from None
     return settings
 
 
 class ChangesAnswer(msgspec.Struct, frozen=True):
     ids: list[str]
+
+
+class NewInstant(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    effective_at: str
+    """Without an offset, local to the store."""
 
 
 class PricingService:
@@ -152,9 +172,10 @@ class PricingService:
         self._writes = ChangeWrites(session, batches, clock)
         self._transition = Transition(session, batches, self._writes, clock)
         self._checks = ChangeChecks(settings.currency)
+        self.stores = Stores(session, settings.time_zone)
         self.feeds: list[sk.feeds.ChangeFeed[Any] | sk.feeds.Timers[Any]] = [
             sk.feeds.Timers(TRANSITIONS, self._on_due),
-            *event_feeds(settings.kafka, settings.topic, settings.legacy_topic, settings.currency),
+            *event_feeds(settings, settings.topic, settings.legacy_topic, settings.currency),
         ]
 
     async def start(self) -> None:
@@ -210,8 +231,9 @@ class PricingService:
         self, product: str, page: PageArguments, channel: str = ALL_CHANNELS, at: datetime | None = None
     ) -> FilledPage[Price[Decimal]]:
         """A product's prices, by store."""
-        product, channel = _asked(check_id, "product", product), _asked(check_channel, channel)
-        path = PriceRow.by_product(kind=PriceKind.BASE, product=product, channel=channel)
+        kind = kind_of(product)
+        product, channel = _asked(check_product, product, kind), _asked(check_channel, channel)
+        path = PriceRow.by_product(kind=kind, product=product, channel=channel)
         return await shown_page(self._session, path, page, self._read(at), consistent=False)
 
     async def swap_prices(
@@ -231,12 +253,14 @@ class PricingService:
         self,
         store: str,
         page: PageArguments,
-        channel: str = ALL_CHANNELS,
+        channel: str | None = None,
         begin: datetime | None = None,
         end: datetime | None = None,
     ) -> FilledPage[PriceChange[Decimal]]:
-        """A store's changes by time, from `begin` on, which is now, before `end`; without the cancelled ones."""
-        store, channel = _asked(check_id, "store", store), _asked(check_channel, channel)
+        """A store's changes by time, from `begin` on, which is now, before `end`; of one channel or of all; without the
+        cancelled ones."""
+        store = _asked(check_id, "store", store)
+        channel = None if channel is None else _asked(check_channel, channel)
         begin, end = _instant("from", begin), _instant("to", end)
         if begin is not None and end is not None and end <= begin:
             raise sk.services.BadRequest(
@@ -255,23 +279,43 @@ class PricingService:
         """What has taken effect, by time."""
         return await self._changes.history(_key(store, channel, kind, product), page)
 
+    async def price_change(self, change: str) -> PriceChange[Decimal]:
+        """Also one that is cancelled. Raises NotFound."""
+        row = await found_change(self._session, self._batches, change_id(change))
+        return shown_change(row, micros_at(self._clock.now()))
+
     async def change_prices(
-        self, changes: Sequence[ChangeInput | Mapping[str, object]], requested_by: str | None = None
+        self,
+        changes: Sequence[ChangeInput | Mapping[str, object]],
+        requested_by: str | None = None,
+        caller: str | None = None,
     ) -> list[PriceChange[Decimal]]:
         """Accepts all changes or none; those without an instant are in force afterwards. Mappings are objects of JSON.
+        `requested_by` is what the request claims, `caller` the name of its token.
 
         Raises BadRequest, whose details name every mistake by its index, and Conflict."""
-        checked = self._checks.checked(changes, micros_at(self._clock.now()))
-        return await self._writes.accept(checked, _asked(check_requester, requested_by))
+        by = _requester(requested_by, caller)
+        checked = await self._checks.checked(changes, micros_at(self._clock.now()), self.stores.time_zones)
+        operation = sk.services.current_operation()
+        # A GraphQL request may have several mutations.
+        part = None if operation is None else operation.part()
+        return await self._writes.accept(checked, by, part)
 
-    async def cancel(self, change: str, requested_by: str | None = None) -> PriceChange[Decimal]:
+    async def cancel(
+        self, change: str, requested_by: str | None = None, caller: str | None = None
+    ) -> PriceChange[Decimal]:
         """Raises NotFound, and Conflict if the change has taken effect."""
-        return await self._writes.cancel(change_id(change), _asked(check_requester, requested_by))
+        return await self._writes.cancel(change_id(change), _requester(requested_by, caller))
 
-    async def reschedule(self, change: str, at: datetime, requested_by: str | None = None) -> PriceChange[Decimal]:
-        """Cancels the change, and makes the same one at another instant, both or neither. Raises as `cancel` does."""
-        micros = _asked(effective_at, at, micros_at(self._clock.now()))
-        return await self._writes.reschedule(change_id(change), micros, _asked(check_requester, requested_by))
+    async def reschedule(
+        self, change: str, at: datetime | str, requested_by: str | None = None, caller: str | None = None
+    ) -> PriceChange[Decimal]:
+        """Moves a change to another instant, which is local to its store if it has no offset. The change keeps its id.
+        Raises as `cancel` does, and Conflict if the change is cancelled."""
+        asked, by = change_id(change), _requester(requested_by, caller)
+        zones = {} if local_time(at) is None else await self.stores.time_zones([asked.store])
+        micros = _asked(effective_at, at, micros_at(self._clock.now()), asked.store, zones.get)
+        return await self._writes.reschedule(asked, micros, by)
 
     async def _on_due(self, due: sk.patterns.Due[ChangeRow]) -> None:
         # The timers go by the session's clock, which may be a little ahead.
@@ -292,6 +336,7 @@ class PricingService:
             *_price_routes(self),
             *_change_routes(self),
             *_write_routes(self),
+            *store_routes(self.stores),
             *_graphql_routes(self, self._graphql),
         ]
 
@@ -301,6 +346,10 @@ def _asked(check: Callable[P, R], *given: P.args, **named: P.kwargs) -> R:
         return check(*given, **named)
     except Mistake as error:
         raise sk.services.BadRequest(str(error)) from None
+
+
+def _requester(claimed: str | None, caller: str | None) -> Requester:
+    return Requester(_asked(check_requester, claimed), caller)
 
 
 def _instant(name: str, given: datetime | None) -> datetime | None:
@@ -375,7 +424,7 @@ def _change_routes(pricing: PricingService) -> list[ControllerRouterHandler]:
     @get("/pricing/stores/{store:str}/changes", opt={"fast": True}, summary="A store's changes, by time")
     async def changes(
         store: FromPath[str],
-        channel: Channel = ALL_CHANNELS,
+        channel: AnyChannel = None,
         begin: Begin = None,
         end: End = None,
         first: First = None,
@@ -388,6 +437,10 @@ def _change_routes(pricing: PricingService) -> list[ControllerRouterHandler]:
             store, page, channel, instant_parameter("from", begin), instant_parameter("to", end)
         )
         return PageAnswer([_change_number(each) for each in found.items], found.info)
+
+    @get("/pricing/changes/{id:str}", opt={"fast": True}, summary="One change, and what was done with it")
+    async def change(id: FromPath[str]) -> PriceChange[float]:  # noqa: A002
+        return _change_number(await pricing.price_change(id))
 
     @get(
         "/pricing/stores/{store:str}/products/{product:str}/history",
@@ -407,26 +460,44 @@ def _change_routes(pricing: PricingService) -> list[ControllerRouterHandler]:
         found = await pricing.price_history(store, product, page, channel, kind_of(product))
         return PageAnswer([_record_number(each) for each in found.items], found.info)
 
-    return [changes, history]
+    return [changes, change, history]
 
 
 def _write_routes(pricing: PricingService) -> list[ControllerRouterHandler]:
     @post("/pricing/changes", status_code=202, opt={"fast": True}, summary="Change prices, now or at an instant")
-    async def change(data: JSONBody[dict[str, Any] | list[Any]], requested_by: RequestedBy = None) -> ChangesAnswer:
+    async def change(
+        data: JSONBody[dict[str, Any] | list[Any]],
+        caller: NamedDependency[sk.services.Caller],
+        requested_by: RequestedBy = None,
+    ) -> ChangesAnswer:
         """One change or a list; all of them are made, or none. A change has `store`, `product` and `amount`; and also
         `channel`, `kind` (BASE, SWAP), `action` (SET, DELETE), `currency`, `effectiveAt`, unless these are the
-        default."""
+        default. An `effectiveAt` without an offset is local to the store."""
         given = data if isinstance(data, list) else [data]
         if len(given) > MAX_CHANGES:
             raise sk.services.BadRequest(f"a request has 1 to {MAX_CHANGES:,} changes, not {len(given):,}")
-        return ChangesAnswer([made.id for made in await pricing.change_prices(given, requested_by)])
+        return ChangesAnswer([made.id for made in await pricing.change_prices(given, requested_by, caller.name)])
+
+    @patch("/pricing/changes/{id:str}", opt={"fast": True}, summary="Move a change to another instant")
+    async def reschedule(
+        id: FromPath[str],  # noqa: A002
+        data: JSONBody[NewInstant],
+        caller: NamedDependency[sk.services.Caller],
+        requested_by: RequestedBy = None,
+    ) -> PriceChange[float]:
+        """One that has taken effect, or is cancelled, is answered with 409. It keeps its id."""
+        return _change_number(await pricing.reschedule(id, data.effective_at, requested_by, caller.name))
 
     @delete("/pricing/changes/{id:str}", status_code=200, opt={"fast": True}, summary="Cancel a change")
-    async def cancel(id: FromPath[str], requested_by: RequestedBy = None) -> PriceChange[float]:  # noqa: A002
+    async def cancel(
+        id: FromPath[str],  # noqa: A002
+        caller: NamedDependency[sk.services.Caller],
+        requested_by: RequestedBy = None,
+    ) -> PriceChange[float]:
         """One that has taken effect is answered with 409."""
-        return _change_number(await pricing.cancel(id, requested_by))
+        return _change_number(await pricing.cancel(id, requested_by, caller.name))
 
-    return [change, cancel]
+    return [change, reschedule, cancel]
 
 
 def instant_parameter(name: str, text: str | None) -> datetime | None:

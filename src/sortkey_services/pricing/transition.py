@@ -1,15 +1,16 @@
 """The transition: makes what is due permanent. Prices are right without it, so it may be late, repeated or concurrent.
 
-It takes the changes of a store at an instant, in transactions of some changes each. A price's row keeps what is in
-force and what is to come. The change becomes APPLIED, with the amount before: who, when, from, to. A change that is
-applied is not touched again. In the end a row says that the store was updated. The events follow from these rows
-(`events.py`).
+It takes the changes of a store at an instant, in groups. First the rows of their prices keep what is in force and what
+is to come. Then the changes become APPLIED, with the amount before: who, when, from, to. A change that is applied is
+not touched again, and what a call could not finish, the next one does. In the end a row says that the store was
+updated. The events follow from these rows (`events.py`).
 
 Readers cannot tell how far it is: they resolve a row in the same way before and after.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -22,9 +23,12 @@ from sortkey_services.pricing.model import ChangeRow, PriceRow, StoreUpdate, key
 from sortkey_services.pricing.prices import PriceKey, micros_at, micros_of
 from sortkey_services.pricing.reads import change_moment, listed_in_force
 from sortkey_services.pricing.timeline import DECIDED, NEVER, Commits, Moment, batches_of, compacted, in_force, moments
+from sortkey_services.slices import in_slices
 
-IN_TRANSACTION: Final = 50
-"""Each change has its row and that of its price: 100 actions."""
+AT_ONCE: Final = 256
+"""Changes of one group."""
+PARALLEL: Final = 4
+"""Groups that are made permanent at the same time: at a midnight, all stores have one."""
 
 
 class Transition:
@@ -33,67 +37,79 @@ class Transition:
         self._batches = batches
         self._writes = writes
         self._clock = clock
+        self._groups = asyncio.Semaphore(PARALLEL)
 
     async def apply_due(self, store: str, instant: datetime) -> int:
         """How many changes of the store at this instant this call has made permanent. Raises Conflict before
         their time."""
         if micros_of(instant) > micros_at(self._clock.now()):
             raise sk.services.Conflict(f"the changes of {instant.isoformat()} are not due yet", "early")
-        rows = await self._changes(store, instant)
+        applied = listed = 0
+        channels: set[str] = set()
+        cursor: str | None = None
+        path = ChangeRow.key(store=store, effective_at=instant)
+        while True:
+            async with self._groups:
+                page = await self._session.page(path, first=AT_ONCE, after=cursor, consistent=True, undecodable="skip")
+                # A read of a store in the process waits for nothing: others have their turn.
+                await asyncio.sleep(0)
+            counted = await self._counted(page.items)
+            async with self._groups:
+                applied += await self._settle([row for row in counted if row.status == "SCHEDULED"])
+            listed += len(counted)
+            channels.update(row.channel for row in counted)
+            if not page.has_next:
+                break
+            cursor = page.end_cursor
+        if listed:
+            # Once for so many changes: a later call says so if an earlier one could not.
+            made = StoreUpdate(store=store, effective_at=instant, changes=listed, channels=channels)
+            await self._session.put(made, newer_by="changes")
+        return applied
+
+    async def _counted(self, rows: Sequence[ChangeRow]) -> list[ChangeRow]:
+        """Those that are permanent, or shall be; the changes of aborted batches are deleted."""
         due = [row for row in rows if row.status == "SCHEDULED"]
         commits = await self._batches.decisions({row.batch for row in due if row.batch is not None})
         aborted = [row for row in due if row.batch is not None and commits[row.batch] == NEVER]
-        counted = [row for row in due if row.batch is None or commits[row.batch] != NEVER]
-        applied = 0
-        for first in range(0, len(counted), IN_TRANSACTION):
-            applied += await self._settle(counted[first : first + IN_TRANSACTION])
         await self._session.batch(delete=[row.key for row in aborted])
-        await self._say_updated(store, instant, [row for row in rows if row.status == "APPLIED"] + counted)
-        return applied
-
-    async def _changes(self, store: str, instant: datetime) -> list[ChangeRow]:
-        path = ChangeRow.key(store=store, effective_at=instant)
-        return [row async for row in self._session.iterate(path, consistent=True, undecodable="skip")]
-
-    async def _say_updated(self, store: str, instant: datetime, applied: Sequence[ChangeRow]) -> None:
-        """Once for so many changes: a later call says so if an earlier one could not."""
-        if applied:
-            channels = {row.channel for row in applied}
-            made = StoreUpdate(store=store, effective_at=instant, changes=len(applied), channels=channels)
-            await self._session.put(made, newer_by="changes")
+        gone = {row.number for row in aborted}
+        return [row for row in rows if row.status != "CANCELLED" and row.number not in gone]
 
     async def _settle(self, changes: Sequence[ChangeRow]) -> int:
         """How many this call has made permanent: others may be at work, too."""
         for attempt in range(ATTEMPTS):
+            if not changes:
+                return 0
             rows = await self._writes.rows(list({key_of(change): None for change in changes}))
             named = {batch for row in rows.values() for batch in batches_of(row)}
             commits = await self._batches.commits(named | {each.batch for each in changes if each.batch is not None})
-            together = await self._transaction(changes, rows, commits)
-            if await self._writes.commit(together):
-                return len(changes)
+            now = micros_at(self._clock.now())
+            made: list[PriceRow] = []
+            async for some in in_slices(rows.values()):
+                made += [new for row in some if (new := compacted(row, commits, now)) is not row]
+            noted = await self._noted(changes, rows, commits)
+            if not await self._session.put_many(made, if_version="version"):
+                left = await self._session.put_many(noted, where={"status": "SCHEDULED"})
+                return len(noted) - len(left)
             await self._writes.pause(attempt)
             found = await self._session.get_many([change.key for change in changes], consistent=True)
             changes = [change for change in found if change is not None and change.status == "SCHEDULED"]
-            if not changes:
-                return 0
         raise busy()
 
-    async def _transaction(
+    async def _noted(
         self, changes: Sequence[ChangeRow], rows: Mapping[PriceKey, PriceRow], commits: Commits
-    ) -> sk.Transaction:
-        together = sk.Transaction()
-        for row in rows.values():
-            made = compacted(row, commits, micros_at(self._clock.now()))
-            if made is not row:
-                together.put(made, if_version="version")
-        found = ((change, change_moment(change, commits, DECIDED)) for change in changes)
-        for change, moment in ((change, moment) for change, moment in found if moment is not None):
-            noted: dict[str, object] = {"status": "APPLIED"}
-            before = await self._before(rows[key_of(change)], key_of(change), moment, commits)
-            if before is not None and before.cents is not None:
-                noted["previous"] = before.cents
-            together.update(change.key, noted, where={"status": "SCHEDULED"})
-        return together
+    ) -> list[ChangeRow]:
+        """The changes that count, applied, each with the amount before."""
+        noted: list[ChangeRow] = []
+        async for some in in_slices(changes):
+            for change in some:
+                moment = change_moment(change, commits, DECIDED)
+                if moment is not None:
+                    before = await self._before(rows[key_of(change)], key_of(change), moment, commits)
+                    previous = None if before is None else before.cents
+                    noted.append(sk.replace(change, status="APPLIED", previous=previous))
+        return noted
 
     async def _before(self, row: PriceRow, key: PriceKey, moment: Moment, commits: Commits) -> Moment | None:
         """What was in force until the change took effect. Every batch that is committed counts, also by a clock that is

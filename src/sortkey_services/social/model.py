@@ -23,7 +23,7 @@ Leaderboards have tables of their own: points that were added, and what follows 
 
     social-score-events   key   GAME#{game}#EVENT#{event}             has this been added?
     social-scores         key   GAME#{game}#PLAYER#{player}           how many points does a player have?
-                          top   GAME#{game}  {points}                 who leads? sharded by player
+                          top   GAME#{game}  {points:desc}#{player}   who leads? sharded by player
     social-score-ranges   key   GAME#{game}#{block}  {slot}           how many players are in a range of points?
     social-score-totals   key   GAME#{game}                           how many players and points has the game?
 
@@ -126,6 +126,8 @@ FOLLOWERS: Final = sk.patterns.aggregate(
 
 
 SHARDS: Final = 10
+FORMER_TOP: Final = "top"
+"""The index that tables of earlier versions have for top lists: by points alone."""
 
 EVENTS: Final = sk.Table("social-score-events", stream="NEW_AND_OLD_IMAGES")
 SCORES: Final = sk.Table("social-scores", stream="NEW_AND_OLD_IMAGES")
@@ -150,11 +152,11 @@ class Score(sk.Item, table=SCORES):
 
     key = sk.Key("GAME#{game}#PLAYER#{player}")
     top = sk.Index(
-        "top",
+        "ranked",
         "GAME#{game}",
-        "{points}",
-        names=("toppk", "points"),
-        projection="KEYS_ONLY",
+        "{points:desc}#{player}",
+        names=("toppk", "topsk"),
+        projection=("points",),
         shards=sk.Shards(SHARDS, by="player"),
     )
 

@@ -14,7 +14,7 @@ from sortkey.clock import Clock, SystemClock
 from sortkey_services.social import demo
 from sortkey_services.social.follows import Follows, Mutuals
 from sortkey_services.social.leaderboards import Leaderboards
-from sortkey_services.social.model import COUNTS, LEADERBOARD_TABLES, SOCIAL
+from sortkey_services.social.model import COUNTS, FORMER_TOP, LEADERBOARD_TABLES, SOCIAL, Score
 from sortkey_services.social.orders import Orders
 from sortkey_services.social.products import Products
 from sortkey_services.social.users import Pins, Users
@@ -49,6 +49,7 @@ class SocialService:
         return [*self.follows.feeds, *self.leaderboards.feeds]
 
     async def start(self) -> None:
+        await self._session.replace_index(Score.top, FORMER_TOP)
         await self._session.create_tables(*TABLES)
 
     async def load_demo(self, progress: sk.services.Progress) -> None:

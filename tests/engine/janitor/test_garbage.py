@@ -83,3 +83,15 @@ def test_tokens_are_looked_at_once_a_minute(db: Database, clock: ManualClock) ->
     clock.advance(1)
     db.janitor.sweep()
     assert members(db, records.TOKENS) == 0
+
+
+# The next look would be two days away otherwise.
+def test_tokens_are_looked_at_after_the_clock_went_back(db: Database, clock: ManualClock) -> None:
+    Orders(db)
+    clock.jump(2 * 86400)
+    db.janitor.sweep()
+    clock.jump(-2 * 86400)
+    transact(db, "first")
+    clock.advance(601)
+    db.janitor.sweep()
+    assert members(db, records.TOKENS) == 0

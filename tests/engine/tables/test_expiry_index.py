@@ -72,6 +72,23 @@ def test_removal_by_expiry_bears_the_identity_of_the_service(orders: Orders, clo
     assert by_service["dynamodb"]["OldImage"] == {"id": text("a"), "ends": number(NOW + 5)}
 
 
+# What was not due when the clock was ahead is due at its own time.
+def test_items_expire_at_their_time_after_the_clock_went_back(orders: Orders, clock: ManualClock) -> None:
+    clock.jump(2 * 86400)
+    orders.put("late", ends=number(NOW + 3 * 86400))
+    orders.db.janitor.sweep()
+    clock.jump(-2 * 86400)
+    orders.put("a", ends=number(NOW + 5))
+    orders.db.janitor.sweep()
+    assert orders.ids() == {"a", "late"}
+    clock.advance(6)
+    orders.db.janitor.sweep()
+    assert orders.ids() == {"late"}
+    clock.advance(3 * 86400)
+    orders.db.janitor.sweep()
+    assert orders.ids() == set()
+
+
 def test_prolonged_and_undated_items_stay(orders: Orders, clock: ManualClock) -> None:
     orders.put("prolonged", ends=number(NOW + 5))
     orders.put("prolonged", ends=number(NOW + 50))

@@ -144,6 +144,15 @@ def test_a_store_that_throttles_is_not_asked_again() -> None:
     assert len(recorder.calls) == 1
 
 
+# Of a class that the program has named.
+def test_an_outage_is_not_searched_for_its_change() -> None:
+    recorder = Recorder({2}, RuntimeError("the shop is closed"))
+    feed = sk.feeds.ChangeFeed("orders", Order, recorder, outages=[RuntimeError])
+    with closing(sk.feeds.lambda_handler(feed)) as handler:
+        assert handler(event(*map(record, range(4))), Context()) == failures(0)
+    assert len(recorder.calls) == 1
+
+
 def test_a_record_that_cannot_be_read_is_reported_and_those_before_it_are_handled() -> None:
     broken = record(2)
     broken["dynamodb"]["NewImage"]["status"] = {"N": "1"}

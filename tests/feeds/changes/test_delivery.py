@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-from botocore.exceptions import ClientError, EndpointConnectionError, ParamValidationError
+from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +17,6 @@ from sortkey.clock import SystemClock
 from sortkey.feeds.changes.delivery import Delivery, RecordEntry, entry_of
 from sortkey.feeds.shards.dead_letter import RECORD_BYTES
 from sortkey.feeds.shards.metrics import ChangeFeedMetrics
-from sortkey.feeds.shards.passing_errors import is_passing
 from sortkey.model.calls.steps import Pacing
 from tests.feeds.changes.parcels import Kept, Parcel, caught_up, number_of, opened
 
@@ -66,9 +64,10 @@ async def deliver(
     entries: Sequence[RecordEntry],
     attempts: int | None = 2,
     sinks: Sequence[Any] = (),
+    in_a_row: int = 3,
 ) -> tuple[bool, ChangeFeedMetrics]:
     metrics = ChangeFeedMetrics("parcels", lambda: 0.0, lambda: 1)
-    feed = sk.feeds.ChangeFeed("parcels", Parcel, handler, attempts=attempts)
+    feed = sk.feeds.ChangeFeed("parcels", Parcel, handler, attempts=attempts, in_a_row=in_a_row)
     delivery = Delivery(feed, "shard-1", db, metrics, asyncio.Event(), SystemClock(), sinks, pacing=QUICK)
     return await delivery.deliver(entries), metrics
 
@@ -103,7 +102,7 @@ def test_the_change_that_raises_is_found_and_given_up() -> None:
             done, metrics = await deliver(db, handler, entries(range(8)))
             (letter,) = await letters(db)
         assert done
-        assert handler.calls == [[*range(8)]] * 2 + [[0, 1, 2, 3], [4, 5, 6, 7], [4, 5], [4], [5], [5], [6, 7]]
+        assert handler.calls == [[*range(8)]] * 2 + [[0, 1, 2, 3], [4, 5, 6, 7], [4, 5], [4], [5], [5], [6], [7]]
         assert handler.handled == [0, 1, 2, 3, 4, 6, 7]
         assert (metrics.handled, metrics.dead) == (7, 1)
         assert (letter.feed, letter.shard, letter.sequence) == ("parcels", "shard-1", "6".zfill(40))
@@ -121,7 +120,7 @@ def test_each_change_is_handled_in_order_or_given_up(count: int, refused: set[in
         handler = Handler(refused)
         async with opened("memory:") as db:
             await db.create_tables(sk.feeds.DeadLetter)
-            assert (await deliver(db, handler, entries(range(count)), attempts))[0]
+            assert (await deliver(db, handler, entries(range(count)), attempts, in_a_row=count + 1))[0]
             given_up = [int(letter.sequence) - 1 for letter in await letters(db)]
         assert handler.handled == [number for number in range(count) if number not in refused]
         assert given_up == sorted(number for number in refused if number < count)
@@ -221,27 +220,6 @@ def test_dead_letters_may_also_go_elsewhere() -> None:
             assert sent == await letters(db)
 
     asyncio.run(program())
-
-
-@pytest.mark.parametrize(
-    ("error", "passing"),
-    [
-        (throttled(), True),
-        (ClientError({"Error": {"Code": "AccessDeniedException", "Message": ""}}, "PutItem"), True),
-        (ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": ""}}, "PutItem"), True),
-        (ClientError({"Error": {"Code": "ValidationException", "Message": ""}}, "PutItem"), False),
-        (EndpointConnectionError(endpoint_url="http://127.0.0.1"), True),
-        (ParamValidationError(report="on purpose"), False),
-        (sk.DeadlineExceeded("late"), True),
-        (sk.TransactionFailed("", ["TransactionConflict", None]), True),
-        (sk.TransactionFailed("", ["ConditionalCheckFailed", "TransactionConflict"]), False),
-        (sk.ConditionFailed("not met"), False),
-        (ConnectionResetError(), True),
-        (ValueError(), False),
-    ],
-)
-def test_errors_that_pass_by_themselves(error: Exception, passing: bool) -> None:
-    assert is_passing(error) is passing
 
 
 def test_a_feed_goes_on_after_a_poisoned_change(store: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -144,3 +144,73 @@ def test_a_stop_does_not_wait_for_the_next_try() -> None:
 
     bench = asyncio.run(deliver())
     assert bench.reports == []
+
+
+def fails_for(*poisoned: int, outage: int = 0, error: Exception | None = None) -> Callable[[Sequence[Message]], None]:
+    """Raises for these offsets always, and for all in the first calls."""
+    left = outage
+
+    def fail(messages: Sequence[Message]) -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            raise error or ConnectionError("the store is away")
+        if any(message.offset in poisoned for message in messages):
+            raise KeyError("*")
+
+    return fail
+
+
+# A campaign that the service could not apply was tried for ever, and all after it waited.
+@pytest.mark.parametrize("error", [ConnectionError("the store is away"), RuntimeError("odd")])
+def test_a_message_that_fails_alone_is_rejected_and_an_outage_is_waited_for(error: Exception) -> None:
+    async def deliver() -> Bench:
+        bench = Bench(Pacing(chance=lambda: 0.0))
+        bench.recorder.fail = fails_for(3, 20, outage=59, error=error)
+        bench.lane.deliver(chunk(0, 10))
+        bench.lane.deliver(chunk(10, 15))
+        await bench.recorder.until(23)
+        await bench.lane.stop(10)
+        return bench
+
+    bench = asyncio.run(deliver())
+    assert bench.offsets == [offset for offset in range(25) if offset not in (3, 20)]
+    rejected = [each for report in bench.reports for each in report.rejected]
+    assert [(each.message.offset, each.reason) for each in rejected] == [(3, "KeyError: '*'"), (20, "KeyError: '*'")]
+    assert bench.reports[-1].next_offset == 25
+    assert sum(report.weight for report in bench.reports) == 25
+    assert (bench.metrics.applied, bench.metrics.rejected) == (23, 2)
+
+
+# What comes next is not there yet when the message fails, or is in the next chunk.
+@pytest.mark.parametrize("waiting", [0, 1, 5])
+def test_a_poisoned_message_at_the_end_is_rejected(waiting: int) -> None:
+    async def deliver() -> Bench:
+        bench = Bench(Pacing(chance=lambda: 0.0))
+        bench.recorder.fail = fails_for(BATCH - 1)
+        bench.lane.deliver(chunk(0, BATCH))
+        if waiting:
+            bench.lane.deliver(chunk(BATCH, waiting))
+        await bench.recorder.until(BATCH - 1 + waiting)
+        while not bench.reports or bench.reports[-1].next_offset < BATCH + waiting:
+            await asyncio.sleep(0)
+        await bench.lane.stop(10)
+        return bench
+
+    bench = asyncio.run(deliver())
+    assert [each.message.offset for report in bench.reports for each in report.rejected] == [BATCH - 1]
+    assert sum(report.weight for report in bench.reports) == BATCH + waiting
+
+
+def test_a_service_that_fails_for_every_message_rejects_none() -> None:
+    async def deliver() -> Bench:
+        bench = Bench(Pacing(first_pause=0.0001, longest_pause=0.0001))
+        bench.recorder.fail = fails_for(*range(100))
+        bench.lane.deliver(chunk(0, 100))
+        while not bench.metrics.blockages.samples("sortkey_feed", "")["sortkey_feed_blocked_seconds"]:
+            await asyncio.sleep(0)
+        await bench.lane.stop(10)
+        return bench
+
+    bench = asyncio.run(deliver())
+    assert (bench.reports, bench.metrics.rejected) == ([], 0)

@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 
 import sortkey as sk
 from sortkey.clock import ManualClock
+from sortkey.feeds.shards.blockage import Blockage
 from sortkey.feeds.shards.metrics import TimerMetrics
-from sortkey.feeds.timers.timer_runner import TimerCall, Tries
+from sortkey.feeds.timers.timer_call import TimerCall, TimerFailures, Tries
 from sortkey.patterns.timer_book import TIMERS, Timer, TimerBook, day_of
 from tests.patterns.schedules.reminders import NOON, Reminder, clock_at, inserted, modified, opened, removed
 
@@ -108,7 +109,9 @@ class World:
     async def work(self, mood: str) -> None:
         self.mood = mood
         metrics = TimerMetrics("properties", lambda: 0)
-        call = TimerCall(sk.feeds.Timers(SCHEDULE, self._on_due, attempts=None), self.book, metrics, ManualClock(), ())
+        timers, clock = sk.feeds.Timers(SCHEDULE, self._on_due, attempts=None), ManualClock()
+        failures = TimerFailures(timers.rule, Blockage("properties", metrics.blockages, clock), clock)
+        call = TimerCall(timers, self.book, metrics, clock, (), failures)
         try:
             for shard in range(SCHEDULE.shards):
                 await self._work_on(shard, call)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import sortkey as sk
 from sortkey.model.audit.classification import Classifier
-from sortkey.model.audit.finding import Kind, Verdict
+from sortkey.model.audit.finding import Kind
 from sortkey.model.fields.codec import Row
 
 AUDITED = sk.Table("audited", ttl="expires")
@@ -90,8 +90,8 @@ def found(row: Row) -> list[tuple[Kind, str]]:
 def clean_after_repair(row: Row) -> Row:
     """The row after its repair, which leaves no finding."""
     verdict = Classifier(AUDITED).classify(row)
-    assert all(finding.repairable for finding in verdict.findings)
+    assert all(finding.repairable for finding in verdict.findings if finding.kind is not Kind.PUT_REWRITES)
     assert verdict.repair is not None
     after = repaired(row, verdict.repair.sets, verdict.repair.removes)
-    assert Classifier(AUDITED).classify(after) == Verdict(verdict.entity)
+    assert not any(each.kind is not Kind.PUT_REWRITES for each in Classifier(AUDITED).classify(after).findings)
     return after

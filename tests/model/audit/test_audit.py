@@ -19,7 +19,7 @@ FLAWED = {
     Kind.INDEX_KEY_MISSING: order_row(SK={"S": "ORDER#103"}, number={"N": "103"}, gsi1pk=None, gsi1sk=None),
     Kind.INDEX_KEY_HALF: order_row(SK={"S": "ORDER#104"}, number={"N": "104"}, gsi1pk=None),
     Kind.INDEX_KEY_STALE: order_row(SK={"S": "ORDER#105"}, number={"N": "105"}),
-    Kind.INDEX_KEY_IMPOSSIBLE: order_row(SK={"S": "ORDER#106"}, number={"N": "106"}, city={"S": "A#1"}),
+    Kind.INDEX_KEY_IMPOSSIBLE: order_row(SK={"S": "ORDER#106"}, number={"N": "106"}, city={"S": "A\U0010ffff1"}),
     Kind.TTL: order_row(
         SK={"S": "ORDER#107"},
         number={"N": "107"},

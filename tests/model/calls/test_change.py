@@ -154,11 +154,19 @@ def concerns(of: Any, record: dict[str, Any]) -> bool:
     return ChangeReader(of).own_change(record, "s", low_level=False) is not None
 
 
+LAMP_KEY = {"pk": {"S": "ROOM#4"}, "sk": {"S": "LAMP"}}
+
+
 # A stream may have keys only.
 def test_a_record_without_images_is_told_by_its_key() -> None:
-    keys = {"pk": {"S": "ROOM#4"}, "sk": {"S": "LAMP"}}
-    assert concerns(Lamp, lambda_record("MODIFY", Keys=keys))
-    assert not concerns(Desk, lambda_record("MODIFY", Keys=keys))
+    record = lambda_record("MODIFY", Keys=LAMP_KEY, StreamViewType="KEYS_ONLY")
+    assert concerns(Lamp, record)
+    assert not concerns(Desk, record)
+
+
+# DynamoDB Local records both of two deletes that come at once. An aggregate would wait for the second one's image.
+def test_a_record_that_could_have_images_and_has_none_changes_nothing() -> None:
+    assert not concerns(Lamp, lambda_record("REMOVE", Keys=LAMP_KEY))
 
 
 class Ticket(sk.Item, table="change-tickets", tag="open"):

@@ -91,6 +91,7 @@ def test_lookups_are_measured_too(db: sk.Session) -> None:
     assert db.explain(order(1).key).row_bytes == 4096
 
 
+@pytest.mark.slow
 def test_more_rows_make_a_closer_bound(db: sk.Session) -> None:
     db.batch(put=[order(number, notes=["x" * 900]) for number in range(40)])
     list(db.iterate(Order.key(customer="ada")))

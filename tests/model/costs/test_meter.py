@@ -73,3 +73,21 @@ def test_a_good_path_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
 def test_hottest_takes_a_number_of_partitions(number: Any) -> None:
     with pytest.raises(ValueError, match=f"at least 0, not {number}"):
         Meter().hottest(number)
+
+
+# Writes cost five times as much as reads, so a bill needs them apart.
+def test_read_and_write_units_are_told_apart() -> None:
+    with sk.connect("memory:", tables=[SHOP]) as db:
+        db.create_tables()
+        db.put(order(1))
+        db.put_many([order(2), order(3)])
+        db.get(order(1).key, consistent=True)
+        transaction = sk.Transaction()
+        transaction.put(order(4))
+        db.transact(transaction)
+        readings = db.meter.readings()
+        written = sum(each.write_units for each in readings)
+        read = sum(each.read_units for each in readings)
+    assert read == 1
+    # Each row is in an index, too; a transaction takes twice the units.
+    assert written == 2 + 2 * 2 + 2 * 2

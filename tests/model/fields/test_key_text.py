@@ -120,8 +120,8 @@ def test_members_stand_for_their_values() -> None:
         (float, "", "a key cannot contain"),
         (list[str], "", "a key cannot contain"),
         (str, "06", "the format '06' of a text is not raw"),
-        (int, "6", "is not d, nor 0 and a width"),
-        (int, "x", "is not d, nor 0 and a width"),
+        (int, "6", "is not d or desc, nor 0 and a width"),
+        (int, "x", "is not d or desc, nor 0 and a width"),
         (Mixed, "", "are not of one type"),
     ],
 )

@@ -301,12 +301,10 @@ class Temperature(sk.Item):
     def kelvin(self, value: int) -> None:
         self.celsius = value - 273
 
-    def __post_init__(self) -> None:
-        self._asked = 0
-
 
 def test_setters_and_private_attributes_can_be_assigned() -> None:
     item = Temperature()
     item.kelvin = 300
-    item._asked += 1
-    assert (item.celsius, item._asked) == (27, 1)
+    item._asked = 1  # type: ignore[attr-defined]
+    assert item.celsius == 27
+    assert item._asked == 1  # type: ignore[attr-defined]

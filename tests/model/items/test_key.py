@@ -93,27 +93,29 @@ def test_ranges_that_are_not() -> None:
 
 
 DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
-    "both kinds": (lambda: sk.Index("ix", ("a", "b"), "{c}"), "fields or templates, not both"),
-    "both kinds, turned": (lambda: sk.Index("ix", "{a}", ("b", "c")), "fields or templates, not both"),
-    "local": (lambda: sk.Index("ix", ("a",), ("b", "c"), local=True), "a local index cannot be declared by fields"),
-    "no partition": (lambda: sk.Index("ix", (), ("b", "c")), "at most 4 partition fields and 4 sort fields"),
-    "five": (lambda: sk.Index("ix", ("a", "b", "c", "d", "e")), "at most 4 partition fields and 4 sort fields"),
-    "a field twice": (lambda: sk.Index("ix", ("a", "b"), ("c", "a")), "contains a field twice"),
-    "no such field": (lambda: _declared(sk.Index("ix", ("a", "b"), ("nome",))), "no field 'nome'; did you mean"),
-    "a bool": (lambda: _declared(sk.Index("ix", ("a", "flag"))), "flag is stored as BOOL, which a key cannot be"),
-    "a list": (lambda: _declared(sk.Index("ix", ("a", "tags"))), "tags is stored as L, which a key cannot be"),
-    "a float": (lambda: _declared(sk.Index("ix", ("a", "b"), ("rough", "amount"))), "float"),
-    "a null": (lambda: _declared(sk.Index("ix", ("a", "b"), ("nick",))), "nick is stored as NULL when it is None"),
+    "both kinds": (lambda: sk.Index("gsi1", ("a", "b"), "{c}"), "fields or templates, not both"),
+    "both kinds, turned": (lambda: sk.Index("gsi1", "{a}", ("b", "c")), "fields or templates, not both"),
+    "local": (lambda: sk.Index("gsi1", ("a",), ("b", "c"), local=True), "a local index cannot be declared by fields"),
+    "no partition": (lambda: sk.Index("gsi1", (), ("b", "c")), "at most 4 partition fields and 4 sort fields"),
+    "five": (lambda: sk.Index("gsi1", ("a", "b", "c", "d", "e")), "at most 4 partition fields and 4 sort fields"),
+    "a field twice": (lambda: sk.Index("gsi1", ("a", "b"), ("c", "a")), "contains a field twice"),
+    "no such field": (lambda: _declared(sk.Index("gsi1", ("a", "b"), ("nome",))), "no field 'nome'; did you mean"),
+    "a bool": (lambda: _declared(sk.Index("gsi1", ("a", "flag"))), "flag is stored as BOOL, which a key cannot be"),
+    "a list": (lambda: _declared(sk.Index("gsi1", ("a", "tags"))), "tags is stored as L, which a key cannot be"),
+    "a float": (lambda: _declared(sk.Index("gsi1", ("a", "b"), ("rough", "amount"))), "float"),
+    "a null": (lambda: _declared(sk.Index("gsi1", ("a", "b"), ("nick",))), "nick is stored as NULL when it is None"),
     "a null as named partition key": (
-        lambda: _declared(sk.Index("ix", "{nick}", "{a}", names=("nick", "ixsk"))),
+        lambda: _declared(sk.Index("gsi1", "{nick}", "{a}", names=("nick", "ixsk"))),
         "nick is stored as NULL when it is None; make None its default",
     ),
     "a null as named sort key": (
-        lambda: _declared(sk.Index("ix", "A#{a}", "{nick}", names=("ixpk", "nick"))),
+        lambda: _declared(sk.Index("gsi1", "A#{a}", "{nick}", names=("ixpk", "nick"))),
         "nick is stored as NULL when it is None; make None its default",
     ),
     "a null as named sort key of shards": (
-        lambda: _declared(sk.Index("ix", "A#{a}", "{nick}", names=("ixpk", "nick"), shards=sk.Shards(4, by="amount"))),
+        lambda: _declared(
+            sk.Index("gsi1", "A#{a}", "{nick}", names=("ixpk", "nick"), shards=sk.Shards(4, by="amount"))
+        ),
         "nick is stored as NULL when it is None; make None its default",
     ),
 }
@@ -137,7 +139,7 @@ def _declared(index: sk.Index) -> type[sk.Item]:
 
 # A template copies the field to an attribute of its own, which an item with None does not have.
 def test_a_field_with_another_default_than_none_may_be_in_a_template() -> None:
-    _declared(sk.Index("ix", "{nick}", "{a}"))
+    _declared(sk.Index("gsi1", "{nick}", "{a}"))
 
 
 @pytest.mark.parametrize(("declare", "said"), DECLARATIONS.values(), ids=DECLARATIONS)
@@ -155,7 +157,7 @@ def test_classes_that_do_not_agree() -> None:
         a: str
         b: int
         key = sk.Key("ONE#{one}")
-        by = sk.Index("ix", ("a", "b"), names=("ixa", "ixb"))
+        by = sk.Index("gsi1", ("a", "b"), names=("ixa", "ixb"))
 
     with pytest.raises(sk.DeclarationError, match=r"One.by has a \(S\) and b \(N\), ALL"):
 
@@ -164,7 +166,7 @@ def test_classes_that_do_not_agree() -> None:
             a: str
             b: str
             key = sk.Key("TWO#{two}")
-            by = sk.Index("ix", ("a", "b"), names=("ixa", "ixb"))
+            by = sk.Index("gsi1", ("a", "b"), names=("ixa", "ixb"))
 
     with pytest.raises(sk.DeclarationError, match=r"One.by has ixa \(S\)"):
 
@@ -173,7 +175,7 @@ def test_classes_that_do_not_agree() -> None:
             a: str
             b: int
             key = sk.Key("THREE#{three}")
-            by = sk.Index("ix", ("a", "b"))
+            by = sk.Index("gsi1", ("a", "b"))
 
     assert [schema.name for schema in table.schemas] == ["One"]
     assert [schema.name for schema in TICKETS.schemas] == [Ticket.__name__, Note.__name__]

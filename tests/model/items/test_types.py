@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import types
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -242,6 +243,14 @@ def test_the_codec_of_a_field_goes_before_that_of_its_alias(annotation: Any, val
     struct = msgspec.defstruct("Aliased", [("field", annotation)])
     assert codec_of(struct).by_name["field"].encode(value) == stored
     assert codec_of(struct).by_name["field"].decode(stored) == value
+
+
+# `Any` is a class, but nothing is an instance of it.
+@pytest.mark.parametrize("value", ["x", 1.5, [None], {"a": 1}])
+def test_a_codec_may_be_of_any_value(value: Any) -> None:
+    annotation = Annotated[Any, sk.stored_as(str, encode=json.dumps, decode=json.loads)]
+    field = codec_of(msgspec.defstruct("Untyped", [("field", annotation)])).by_name["field"]
+    assert field.decode(field.encode(value)) == value
 
 
 # The store rejects a set that has an element twice.

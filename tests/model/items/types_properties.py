@@ -14,7 +14,7 @@ from sortkey.model.items.item import schema_of
 from sortkey.values.attribute import normalise_item
 from tests.model.items.codec_properties import numbers
 from tests.model.strategies import instants, milliseconds, texts
-from tests.model.typed_values import Circle, Money, Rank, Size, Square, Thing
+from tests.model.typed_values import Box, Circle, Colour, Day, Money, Point, Rank, Size, Square, Thing
 
 names = texts.filter(bool)
 single = st.none() | st.booleans() | texts | st.integers(-(10**30), 10**30) | numbers | st.binary(max_size=3)
@@ -28,6 +28,11 @@ circles = st.builds(Circle, st.integers(0, 99))
 squares = st.builds(Square, side=numbers, label=st.none() | texts)
 sizes = st.builds(Size, st.integers(0, 9), st.integers(0, 9), st.lists(texts, max_size=2))
 money = st.builds(Money, numbers, st.sampled_from(["EUR", "USD"]))
+
+points = st.builds(Point, st.integers(-9, 9), numbers, st.none() | texts)
+addresses = st.fixed_dictionaries(
+    {"street": texts}, optional={"number": st.integers(0, 9), "lines": st.lists(texts, max_size=2)}
+)
 
 things = st.builds(
     Thing,
@@ -50,6 +55,17 @@ things = st.builds(
     rank=st.integers(-99, 99).map(Rank),
     seen=st.none() | milliseconds,
     at=st.none() | instants.map(lambda time: time.replace(microsecond=0)),
+    opens=st.times(),
+    hours=st.lists(st.times(), max_size=2),
+    point=st.none() | points,
+    points=st.dictionaries(names, points, max_size=2),
+    address=st.none() | addresses,
+    addresses=st.lists(addresses, max_size=2),
+    colours=st.dictionaries(st.sampled_from(Colour), st.integers(-9, 9)),
+    days=st.dictionaries(st.sampled_from(Day), st.lists(st.times(), max_size=2)),
+    sides=st.dictionaries(st.sampled_from(["left", "right"]), points),
+    box=st.none() | st.builds(Box, content=st.integers(-9, 9), others=st.lists(st.integers(-9, 9), max_size=2)),
+    boxes=st.lists(st.builds(Box, content=points, others=st.lists(points, max_size=2)), max_size=2),
 )
 
 SCHEMA = schema_of(Thing)

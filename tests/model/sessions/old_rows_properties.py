@@ -80,7 +80,7 @@ KEY_PARTS = st.frozensets(
     st.sampled_from(["gsi4pk", *(f"gsi{index}{half}" for index in (1, 2, 3) for half in ("pk", "sk"))])
 )
 OLD_ROWS = st.lists(
-    st.builds(OldRow, NUMBERS, ATTRIBUTES, EXTRA, KEY_PARTS, NAMES, st.booleans(), st.booleans()),
+    st.builds(OldRow, NUMBERS, ATTRIBUTES, EXTRA, KEY_PARTS, NAMES, st.booleans()),
     max_size=3,
     unique_by=lambda row: row.number,
 )

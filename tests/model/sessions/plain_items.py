@@ -133,8 +133,6 @@ class OldRow:
     """The index key attributes that it has."""
     owner: str = "ann"
     old_version: bool = False
-    owner_in_key: bool = False
-    """Whether only the key of gsi1 says who the owner is."""
     shown: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -143,15 +141,13 @@ class OldRow:
             value = value_of(attribute)
             self.shown[name] = set() if value is None and name in ("tags", "marks") else value
         self.shown |= {"shelf": SHELF, "number": self.number, "owner": self.owner}
-        if self.owner_in_key:
-            self.key_parts |= {"gsi1pk", "gsi1sk"}
 
     def row(self, cls: type[Thing]) -> Row:
         row: Row = {"pk": {"S": f"SHELF#{SHELF}"}, "sk": {"S": f"THING#{self.number}"}}
         old = cls is TwoVersions and self.old_version
         if old:
             row["user"] = {"S": self.owner}
-        elif not self.owner_in_key:
+        else:
             row["owner"] = {"S": self.owner}
         if cls is TwoVersions and not old:
             row["_v"] = {"N": "2"}

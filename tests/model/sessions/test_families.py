@@ -172,7 +172,8 @@ def test_transactions(zoo: sk.Session) -> None:
 def test_a_row_with_an_unknown_tag_cannot_be_decoded(zoo: sk.Session, tag: Any) -> None:
     row = {name: value for name, value in row_of(zoo, REX).items() if name != "type"}
     zoo.client.put_item(TableName="zoo", Item=row if tag is None else {**row, "type": tag})
-    with pytest.raises(sk.DecodeError, match=r"a row of Animal has .* as type, which is not the tag of a class"):
+    reason = "no type, which says what class it is of" if tag is None else ".* as type, which is not the tag of a class"
+    with pytest.raises(sk.DecodeError, match=f"a row of Animal has {reason}"):
         zoo.get(animal(REX))
     with pytest.raises(sk.DecodeError, match="pk='OWNER#ada', sk='PET#rex'"):
         list(zoo.iterate(Animal.key(owner="ada")))
@@ -289,3 +290,18 @@ def test_a_count_of_a_collection_has_the_items_with_tags() -> None:
         assert session.count(everything) == len(list(session.iterate(everything))) == 3
         assert session.meter.reading(everything.name).rows_unrecognised == 0
         assert list(session.iterate(Booth.key(market="m"))) == [Booth(market="m", name="1")]
+
+
+# A base class of entities in several tables declares where the tag is stored.
+def test_a_class_without_a_table_may_declare_the_tag() -> None:
+    class Entity(sk.Item, tag_field="entity"):
+        id: str
+
+    class Plant(Entity, table=sk.Table("plants"), tag="plant"):
+        key = sk.Key("{id}", names=("id",))
+
+    with sk.connect("memory:", tables=[Plant]) as db:
+        db.create_tables()
+        db.put(Plant(id="1"))
+        assert db.client.get_item(TableName="plants", Key={"id": {"S": "1"}})["Item"]["entity"] == {"S": "plant"}
+        assert db.get(Plant.key(id="1")) == Plant(id="1")

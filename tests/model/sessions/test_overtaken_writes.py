@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from botocore.exceptions import ClientError
 
 import sortkey as sk
 from sortkey.model.calls.steps import Pacing
@@ -55,16 +57,24 @@ def overtaken(write: Write, other: Write) -> Iterator[sk.Session]:
     """A session in which `write` failed, because `other` was made between its attempts."""
     pending = [other]
 
-    def chance() -> float:
-        if pending:
-            pending.pop()(db)
-        return 0.0
-
-    with sk.connect("memory:", pacing=Pacing(chance=chance)) as db:
+    with sk.connect("memory:", pacing=Pacing(chance=lambda: 0.0)) as db:
         db.create_tables(Task, Visit)
         db.client.put_item(TableName=Task.__table__.name, Item=OLD_TASK)
         db.client.put_item(TableName=Visit.__table__.name, Item=FOREIGN_TIME)
-        with pytest.raises((sk.ConditionFailed, sk.TransactionFailed)):
+        call = db.client._call
+
+        def overtaken_call(operation: str, members: dict[str, Any]) -> dict[str, Any]:
+            try:
+                return call(operation, members)
+            except ClientError:
+                if pending:
+                    pending.pop()(db)
+                raise
+
+        with (
+            patch.object(db.client, "_call", overtaken_call),
+            pytest.raises((sk.ConditionFailed, sk.TransactionFailed)),
+        ):
             write(db)
         assert not pending
         yield db

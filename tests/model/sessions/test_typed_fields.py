@@ -179,6 +179,7 @@ CALLS: dict[str, Callable[[sk.Session], Any]] = {
     "scan": lambda db: len(list(db.scan(Account, where=WEALTHY))),
     "explain_scan": lambda db: db.explain_scan(Account, where=WEALTHY),
     "put": lambda db: db.put(ACCOUNT, where=WEALTHY),
+    "put_many": lambda db: not db.put_many([ACCOUNT], where=WEALTHY),
     "update": lambda db: db.update(ACCOUNT.key, BALANCE.add(1), where=WEALTHY),
     "put_entry": lambda db: db.put_entry(
         Safe.key(number="1"), Safe.gems, "a", Gem(value=1), newer_by=sk.F(Gem.value), where=sk.F(Safe.name).not_exists()

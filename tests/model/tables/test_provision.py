@@ -112,9 +112,13 @@ def test_differences_are_told_and_not_ignored(store: str) -> None:
 @pytest.mark.parametrize(
     ("table", "store", "said"),
     [
-        (sk.Table("t", transactions=True), ALTERNATOR, "table t: ScyllaDB Alternator does not support transactions"),
-        (sk.Table("t", ttl="expires"), Capabilities("X", ttl=False), "X does not support TTL by expires"),
-        (sk.Table("t", stream="NEW_IMAGE"), Capabilities("X", streams=False), "a stream"),
+        (
+            sk.Table("thing", transactions=True),
+            ALTERNATOR,
+            "table thing: ScyllaDB Alternator does not support transactions",
+        ),
+        (sk.Table("thing", ttl="expires"), Capabilities("X", ttl=False), "X does not support TTL by expires"),
+        (sk.Table("thing", stream="NEW_IMAGE"), Capabilities("X", streams=False), "a stream"),
     ],
 )
 def test_what_a_store_lacks_is_rejected(table: sk.Table, store: Capabilities, said: str) -> None:
@@ -136,4 +140,4 @@ def test_a_partial_index_needs_projections() -> None:
 
 def test_it_is_rejected_at_open() -> None:
     with pytest.raises(sk.Unsupported, match="table t"):
-        sk.connect("http://127.0.0.1:1?store=alternator", tables=[sk.Table("t", transactions=True)])
+        sk.connect("http://127.0.0.1:1?store=alternator", tables=[sk.Table("thing", transactions=True)])

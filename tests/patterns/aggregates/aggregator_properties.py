@@ -20,10 +20,15 @@ from hypothesis import strategies as st
 import sortkey as sk
 from tests.patterns.aggregates.favourites import (
     COUNTED,
+    KEPT,
+    KEPT_LISTED,
+    KEPT_RANGED,
+    LISTED,
     RANGED,
     SHARD,
     START,
     Favourite,
+    ListedCount,
     SpendingRange,
     counted,
     history,
@@ -146,22 +151,27 @@ plans = st.lists(st.tuples(st.integers(0, 1), st.none() | deliveries), max_size=
 
 
 async def play(
-    db: sk.AsyncSession, aggregate: sk.patterns.Aggregate, data: st.DataObject, name: str
+    db: sk.AsyncSession, aggregate: sk.patterns.Aggregate, data: st.DataObject, name: str, *, expiry: bool = False
 ) -> list[Favourite]:
-    """Applies changes in all these ways; returns the favourites that there are at the end."""
+    """Applies changes in all these ways; returns the favourites that there are at the end, and with `expiry` those
+    that have expired."""
     lives = [data.draw(states(name)), data.draw(states(name))]
+    expired = data.draw(st.frozensets(st.integers(1, 24))) if expiry else frozenset()
     plan = data.draw(plans)
     session: Any = db
     if not isinstance(session.client, FreezingClient):
         session.client = session._runner.client = FreezingClient(session.client)
     shards = zip(lives, (SHARD, OTHER_SHARD), strict=True)
-    owners = [Owners(db, aggregate, history(life, shard)) for life, shard in shards]
+    histories = [history(life, shard, expired) for life, shard in shards]
+    owners = [Owners(db, aggregate, changes) for changes in histories]
     for shard, delivery in plan:
         # None: those that are frozen go on.
         await (owners[shard].thaw() if delivery is None else owners[shard].deliver(delivery))
     for each in owners:
         await each.finish()
-    return [state for life in lives for state in dict(life).values() if state is not None]
+    final = [state for life in lives for state in dict(life).values() if state is not None]
+    gone = [change.old for changes in histories for change in changes if change.expired and change.old is not None]
+    return final + gone
 
 
 every_way = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -179,13 +189,67 @@ def test_counts_equal_the_truth(db: sk.AsyncSession, runner: asyncio.Runner, dat
     runner.run(run())
 
 
-# An extreme that is not exact is a bound.
+# The windows by hand: weeks by `isocalendar`, the others by rounding the time of day down.
+def kept_truth(favourites: list[Favourite]) -> dict[tuple[str, str], tuple[int, Decimal]]:
+    found: dict[tuple[str, str], tuple[int, Decimal]] = {}
+    for each in favourites:
+        day, minutes = f"{each.since:%Y-%m-%d}", each.since.hour * 60 + each.since.minute
+        quarter, six_hours = minutes - minutes % 15, each.since.hour - each.since.hour % 6
+        for window in (
+            "ALL_TIME",
+            f"{each.since:%G-W%V}",
+            f"{each.since:%Y-%m-%dT%H:%M}",
+            f"{day}T{quarter // 60:02}:{quarter % 60:02}/PT15M",
+            f"{day}T{six_hours:02}:00/PT6H",
+        ):
+            count, spent = found.get((each.restaurant, window), (0, Decimal(0)))
+            found[each.restaurant, window] = count + 1, spent + each.spent
+    return found
+
+
 @every_way
 @given(data=st.data())
-def test_extremes_are_true_or_known_not_to_be(db: sk.AsyncSession, runner: asyncio.Runner, data: st.DataObject) -> None:
+def test_what_has_expired_stays_counted(db: sk.AsyncSession, runner: asyncio.Runner, data: st.DataObject) -> None:
     async def run() -> None:
         name = f"r{next(_example)}"
-        final = await play(db, RANGED, data, name)
+        ever = await play(db, KEPT, data, name, expiry=True)
+        assert await counted(db, [f"{name}-nopi", f"{name}-honey"]) == {
+            group: found for group, found in kept_truth(ever).items() if any(found)
+        }
+
+    runner.run(run())
+
+
+# Two shards add to one restaurant, each by two processes, and each remembers what it wrote last.
+@every_way
+@given(data=st.data(), expiry=st.booleans())
+def test_places_in_lists_are_those_of_the_counts(
+    db: sk.AsyncSession, runner: asyncio.Runner, data: st.DataObject, expiry: bool
+) -> None:
+    async def run() -> None:
+        name = f"r{next(_example)}"
+        final = await play(db, KEPT_LISTED if expiry else LISTED, data, name, expiry=expiry)
+        for restaurant in (f"{name}-nopi", f"{name}-honey"):
+            spent = [each.spent for each in final if each.restaurant == restaurant]
+            found = await db.get(ListedCount.key(restaurant=restaurant), consistent=True)
+            assert (found.count, found.spent) == (len(spent), sum(spent)) if found else not spent
+            if found is not None:
+                for place in (ListedCount.top(count=len(spent)), ListedCount.by_spent(spent=found.spent)):
+                    assert restaurant in [each.restaurant async for each in db.iterate(place)]
+        assert (await db.audit(ListedCount)).is_clean
+
+    runner.run(run())
+
+
+# An extreme that is not exact is a bound.
+@every_way
+@given(data=st.data(), expiry=st.booleans())
+def test_extremes_are_true_or_known_not_to_be(
+    db: sk.AsyncSession, runner: asyncio.Runner, data: st.DataObject, expiry: bool
+) -> None:
+    async def run() -> None:
+        name = f"r{next(_example)}"
+        final = await play(db, KEPT_RANGED if expiry else RANGED, data, name, expiry=expiry)
         for restaurant in (f"{name}-nopi", f"{name}-honey"):
             found = await db.get(SpendingRange.key(restaurant=restaurant), consistent=True)
             found = found or SpendingRange(restaurant=restaurant)

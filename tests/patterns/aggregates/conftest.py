@@ -9,7 +9,7 @@ import pytest
 
 import sortkey as sk
 from tests.passing_time import BRIEF
-from tests.patterns.aggregates.favourites import COUNTS, FAVOURITES, RANGES
+from tests.patterns.aggregates.favourites import COUNTS, FAVOURITES, LISTS, RANGES
 
 __all__ = ["db", "runner"]
 
@@ -25,7 +25,7 @@ def db(store: str, runner: asyncio.Runner) -> Iterator[sk.AsyncSession]:
     """An open session with all tables."""
 
     async def opened() -> sk.AsyncSession:
-        session = await sk.async_connect(store, tables=[FAVOURITES, COUNTS, RANGES], pacing=BRIEF)
+        session = await sk.async_connect(store, tables=[FAVOURITES, COUNTS, RANGES, LISTS], pacing=BRIEF)
         await session.create_tables()
         return session
 

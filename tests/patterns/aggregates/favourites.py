@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import sortkey as sk
 
-FAVOURITES = sk.Table("aggregated-favourites", stream="NEW_AND_OLD_IMAGES")
+FAVOURITES = sk.Table("aggregated-favourites", stream="NEW_AND_OLD_IMAGES", ttl="expires")
 COUNTS = sk.Table("favourite-counts", ttl="expires")
 RANGES = sk.Table("spending-ranges")
+LISTS = sk.Table("listed-counts")
 START = datetime(2026, 8, 24, 13, 30, tzinfo=UTC)
 SHARD = "shardId-00000001787578200000-00000001"
 
@@ -22,6 +23,7 @@ class Favourite(sk.Item, table=FAVOURITES):
     restaurant: str
     since: datetime
     spent: Decimal = Decimal(0)
+    expires: datetime | None = None
 
     key = sk.Key("USER#{user}", "FAV#{restaurant}")
 
@@ -74,25 +76,83 @@ RANGED = sk.patterns.aggregate(
 )
 
 
+class ListedCount(sk.Item, table=LISTS):
+    """A count whose places in two lists are texts with it."""
+
+    restaurant: str
+    count: int = 0
+    spent: Decimal = Decimal(0)
+    created: Annotated[datetime | None, sk.created] = None
+
+    key = sk.Key("RESTAURANT#{restaurant}")
+    top = sk.Index("top", "TOP", "{count:desc}#{restaurant}")
+    by_spent = sk.Index("by_spent", "SPENT", "{spent}#{restaurant}", shards=sk.Shards(2, by="restaurant"))
+
+
+LISTED = sk.patterns.aggregate(
+    Favourite,
+    into=ListedCount,
+    by=("restaurant",),
+    values={"count": sk.patterns.count(), "spent": sk.patterns.total("spent")},
+)
+KEPT_LISTED = sk.patterns.aggregate(
+    Favourite,
+    into=ListedCount,
+    by=("restaurant",),
+    values={"count": sk.patterns.count(), "spent": sk.patterns.total("spent")},
+    keep_expired=True,
+)
+
+
+KEPT = sk.patterns.aggregate(
+    Favourite,
+    into=FavouriteCount,
+    by=("restaurant",),
+    window=sk.patterns.window("since", "ALL_TIME", "WEEK", "MINUTE", timedelta(minutes=15), timedelta(hours=6)),
+    values={"count": sk.patterns.count(), "spent": sk.patterns.total("spent")},
+    keep_expired=True,
+)
+KEPT_RANGED = sk.patterns.aggregate(
+    Favourite,
+    into=SpendingRange,
+    by=("restaurant",),
+    values={
+        "largest": sk.patterns.maximum("spent", exact="is_largest"),
+        "count": sk.patterns.count(),
+        "smallest": sk.patterns.minimum("spent"),
+    },
+    keep_expired=True,
+)
+"""Both count what has expired, too."""
+
+
 def change(
-    number: int, old: Favourite | None, new: Favourite | None, shard: str = SHARD, at: datetime | None = None
+    number: int,
+    old: Favourite | None,
+    new: Favourite | None,
+    shard: str = SHARD,
+    at: datetime | None = None,
+    expired: bool = False,
 ) -> sk.Change[Favourite]:
     """The change with this sequence number; it has happened now."""
     kind: Literal["INSERT", "MODIFY", "REMOVE"] = "INSERT" if old is None else "REMOVE" if new is None else "MODIFY"
     item = new or old
     assert item is not None
     key = {"pk": {"S": f"USER#{item.user}"}, "sk": {"S": f"FAV#{item.restaurant}"}}
-    return sk.Change(kind, old, new, key, f"{number:040}", at or datetime.now(UTC), shard)
+    return sk.Change(kind, old, new, key, f"{number:040}", at or datetime.now(UTC), shard, expired)
 
 
-def history(states: Sequence[tuple[int, Favourite | None]], shard: str = SHARD) -> list[sk.Change[Favourite]]:
-    """The changes that bring items, by number, to these states one after the other."""
+def history(
+    states: Sequence[tuple[int, Favourite | None]], shard: str = SHARD, expired: Container[int] = ()
+) -> list[sk.Change[Favourite]]:
+    """The changes that bring items, by number, to these states one after the other. An item without a state was
+    deleted, or has expired, if its sequence number is one of `expired`."""
     present: dict[int, Favourite | None] = {}
     changes = []
     for sequence, (item, state) in enumerate(states, start=1):
         old = present.get(item)
         if old is not None or state is not None:
-            changes.append(change(sequence, old, state, shard))
+            changes.append(change(sequence, old, state, shard, expired=state is None and sequence in expired))
         present[item] = state
     return changes
 

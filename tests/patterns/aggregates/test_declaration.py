@@ -101,14 +101,6 @@ class Needy(sk.Item, table=SUMMED):
     key = sk.Key("NEEDY#{customer}", "{window}")
 
 
-class Ranked(sk.Item, table=sk.Table("ranked-sums")):
-    customer: str
-    window: str
-    orders: int = 0
-    key = sk.Key("{customer}", "{window}")
-    by_rank = sk.Index("rank", "{window}", "{orders}#{customer}")
-
-
 class Noted(sk.Item, table=sk.Table("noted-sums")):
     customer: str
     window: str
@@ -169,7 +161,6 @@ class Unstreamed(sk.Item, table="unstreamed-orders"):
         ({"where": {"statu": "OPEN"}}, "statu"),
         ({"into": Versioned}, "Versioned has versions"),
         ({"into": Needy}, "Needy.note has no default"),
-        ({"into": Ranked}, r'make "{orders}" alone the sort key'),
         ({"into": Noted}, "Noted.by_note has note, which the aggregate does not know"),
         (
             {"into": Peaked, "values": {"largest": sk.patterns.maximum("total")}},

@@ -68,6 +68,7 @@ async def write(db: sk.AsyncSession, writer: int) -> None:
             await db.put(Favourite(user=user, restaurant=restaurant, since=since, spent=spent))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_counts_are_right_in_the_end(seed: int) -> None:
     async def play() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import sortkey as sk
@@ -65,3 +66,38 @@ def test_what_was_before_a_feed_is_counted_by_a_repair(db: sk.AsyncSession, runn
 
 def test_a_feed_that_nobody_has_followed_has_handled_nothing(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
     assert runner.run(handled_by(db, feed_of(db).name)) == {}
+
+
+class DayCount(sk.Item, table=sk.Table("day-counts", ttl="expires")):
+    restaurant: str
+    window: str
+    count: int = 0
+    expires: datetime | None = None
+
+    key = sk.Key("RESTAURANT#{restaurant}", "{window}")
+
+
+BY_DAY = sk.patterns.aggregate(
+    Favourite,
+    into=DayCount,
+    by=("restaurant",),
+    window=sk.patterns.window("since", "DAY", keep={"DAY": timedelta(hours=12)}),
+    values={"count": sk.patterns.count()},
+)
+
+
+# By the clock of the process that counts, the window is over, and gone.
+def test_a_window_is_counted_by_a_clock_that_is_ahead() -> None:
+    async def play() -> None:
+        now = datetime.now(UTC)
+        clock = ManualClock((now + timedelta(days=2)).timestamp())
+        async with sk.async_connect("memory:", tables=[Favourite, DayCount], clock=clock) as db:
+            await db.create_tables()
+            await db.put(Favourite(user="ana", restaurant="nopi", since=now))
+            feed = sk.feeds.ChangeFeed("days", Favourite, BY_DAY.aggregator(db).on_changes)
+            async with sk.feeds.Follower(db, [feed], clock=clock) as follower:
+                await follower.caught_up()
+            counts = [each.count async for each in db.scan(DayCount, consistent=True)]
+            assert counts == [1]
+
+    asyncio.run(play())

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from uuid import NAMESPACE_OID, uuid5
 
+import pytest
+
 import sortkey as sk
 from sortkey.model.calls.steps import Pacing
 from tests.patterns.bounded_sets.boards import ADA, HOLIDAYS, Album, Board, Picture, picture, picture_key
@@ -67,6 +69,7 @@ def test_a_bounded_set_of_members_with_several_forms_takes_exactly_its_limit(mem
     assert_true([(str(uuid5(NAMESPACE_OID, member)), answer) for member, answer in answers], set(map(str, board.ids)))
 
 
+@pytest.mark.slow
 def test_bounded_rows_take_exactly_their_limit(db: sk.Session) -> None:
     answers = all_at_once(lambda member: PICTURES.add(db, picture(member)), adders())
     album = db.get(HOLIDAYS, consistent=True)

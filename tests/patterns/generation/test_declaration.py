@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
@@ -36,6 +36,13 @@ class Tagged(sk.Item, table=sk.Table("tagged-generations"), tag=True):
     key = sk.Key("{generation}#{person}")
 
 
+class Counting(sk.Item, table=sk.Table("counting-generations")):
+    generation: str = ""
+    id: str
+    revision: Annotated[int, sk.version] = 0
+    key = sk.Key("G#{generation}#{id}")
+
+
 @pytest.mark.parametrize(
     ("cls", "options", "message"),
     [
@@ -44,6 +51,7 @@ class Tagged(sk.Item, table=sk.Table("tagged-generations"), tag=True):
         (Sorted, {}, r"the partition key of Sorted.key lacks \{generation\}, so it would mix generations"),
         (Mixed, {}, r"the partition key of Mixed.by_city lacks \{generation\}"),
         (Tagged, {}, "Tagged has a tag; old generations are deleted by their keys alone"),
+        (Counting, {}, r"Counting.revision: loads do not count the writes of items"),
         (Person, {"keep": -1}, "keep is the number of generations that are kept for rollbacks, not -1"),
     ],
 )

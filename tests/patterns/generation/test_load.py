@@ -98,6 +98,42 @@ def test_a_load_with_the_same_as_of_corrects_the_one_before() -> None:
     run(test)
 
 
+# Whoever runs the same load twice wants the one before to be served again, not its twin.
+def test_a_load_of_the_same_source_does_not_replace_what_a_rollback_serves() -> None:
+    async def test(db: sk.AsyncSession) -> None:
+        first = await PEOPLE.load(db, persons(1), as_of=as_of(1), source="gold/1")
+        for resume in (True, False):
+            twin = await PEOPLE.begin(db, as_of=as_of(2), source="gold/2", resume=resume)
+            await twin.write(persons(2))
+            await twin.publish()
+        assert await days(db) == [2, 2]
+        assert (await PEOPLE.roll_back(db)).id == first.id
+        assert await days(db) == [1, 1]
+
+    run(test)
+
+
+# A correction is another load, although its as-of is the same.
+def test_a_load_of_another_source_can_be_rolled_back() -> None:
+    async def test(db: sk.AsyncSession) -> None:
+        await PEOPLE.load(db, persons(1), as_of=as_of(1), source="gold/1")
+        await PEOPLE.load(db, persons(7), as_of=as_of(1), source="gold/1 mended")
+        await PEOPLE.roll_back(db)
+        assert await days(db) == [1, 1]
+
+    run(test)
+
+
+def test_a_load_that_is_not_to_be_resumed_begins_anew() -> None:
+    async def test(db: sk.AsyncSession) -> None:
+        first = await PEOPLE.begin(db, as_of=as_of(1), source="gold/1")
+        second = await PEOPLE.begin(db, as_of=as_of(1), source="gold/1", resume=False)
+        assert first.id != second.id
+        assert (await PEOPLE.begin(db, as_of=as_of(1), source="gold/1")).id in (first.id, second.id)
+
+    run(test)
+
+
 def test_an_unfinished_load_of_the_same_source_is_resumed() -> None:
     names = [f"p{number:03}" for number in range(50)]
 

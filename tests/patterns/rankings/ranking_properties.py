@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sortkey as sk
-from tests.patterns.rankings.scoreboard import BOARD, BoardScore, scores, true_rank
+from tests.patterns.rankings.scoreboard import BOARD, LISTED, BoardScore, scores, true_rank
 
 _example = counter()
 points = (
@@ -47,11 +47,13 @@ def test_ranks_equal_those_of_a_dict(
             await follower.caught_up()
             for score in scores(game, board):
                 assert score.points is not None
-                assert await BOARD.rank(db, score) == sk.patterns.Rank(true_rank(board.values(), score.points), True)
-            top = await BOARD.top(db, 5, game=game)
+                expected = sk.patterns.Rank(true_rank(board.values(), score.points), True)
+                assert await BOARD.rank(db, score) == await LISTED.rank(db, score) == expected
             best = sorted(board.items(), key=lambda each: (-each[1], each[0]))[:5]
-            assert [(each.item.player, each.item.points, each.rank) for each in top] == [
-                (player, own, true_rank(board.values(), own)) for player, own in best
-            ]
+            for ranking in (BOARD, LISTED):
+                top = await ranking.top(db, 5, game=game)
+                assert [(each.item.player, each.item.points, each.rank) for each in top] == [
+                    (player, own, true_rank(board.values(), own)) for player, own in best
+                ]
 
     runner.run(play())

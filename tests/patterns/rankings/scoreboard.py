@@ -25,6 +25,13 @@ class BoardScore(sk.Item, table=BOARD_SCORES):
         projection="KEYS_ONLY",
         shards=sk.Shards(4, by="player"),
     )
+    listed = sk.Index(
+        "listed",
+        "GAME#{game}",
+        "{points:desc}#{player}",
+        projection=("points",),
+        shards=sk.Shards(4, by="player"),
+    )
 
 
 class BoardRange(sk.Item, table=BOARD_RANGES):
@@ -37,6 +44,10 @@ class BoardRange(sk.Item, table=BOARD_RANGES):
 
 
 BOARD = sk.patterns.ranking(BoardScore.top, into=BoardRange, count="players")
+
+
+LISTED = sk.patterns.ranking(BoardScore.listed, into=BoardRange, count="players")
+"""The same ranks, by an index that has the players in the order of the top list."""
 
 
 def scores(game: str, points: Mapping[str, int]) -> list[BoardScore]:

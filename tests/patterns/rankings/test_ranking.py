@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from enum import IntEnum
 from typing import Any
 
 import pytest
 
 import sortkey as sk
-from tests.patterns.rankings.scoreboard import BOARD, BoardRange, BoardScore, count, scores, true_rank
+from tests.patterns.rankings.scoreboard import BOARD, LISTED, BoardRange, BoardScore, count, scores, true_rank
 
 POINTS = {"ada": 70, "bob": 70, "cyd": 12, "dan": -3, "eve": 5000, "fay": 0, "gus": 71, "hal": -40_000}
 
@@ -18,7 +19,8 @@ def test_ranks_follow_the_points_and_ties_share_them(db: sk.AsyncSession, runner
         await db.batch(put=[*scores("chess", POINTS), *scores("go", {"ada": 1, "zoe": 10**9})])
         await count(db)
         for score in scores("chess", POINTS):
-            assert await BOARD.rank(db, score) == sk.patterns.Rank(true_rank(POINTS.values(), score.points or 0), True)
+            expected = sk.patterns.Rank(true_rank(POINTS.values(), score.points or 0), True)
+            assert await BOARD.rank(db, score) == await LISTED.rank(db, score) == expected
         top = await BOARD.top(db, 4, game="chess")
         assert [each.rank for each in top] == [1, 2, 3, 3]
         assert [each.item.player for each in top] == ["eve", "gus", "ada", "bob"]
@@ -63,6 +65,27 @@ def test_a_huge_tie_is_listed_in_the_order_of_the_index(
     runner.run(play())
 
 
+# It read all of them, up to 1,000, and beyond that showed any.
+def test_an_index_in_the_order_of_the_list_shows_any_tie_by_what_follows_and_reads_no_more(
+    db: sk.AsyncSession, runner: asyncio.Runner
+) -> None:
+    async def read(game: str, tied: int) -> tuple[list[tuple[str, int]], int, float]:
+        await db.batch(put=scores(game, {"zoe": 11, **{f"p{number:03}": 10 for number in range(tied)}, "abe": 9}))
+        before = db.meter.reading(BoardScore.listed)
+        top = await LISTED.top(db, 4, game=game)
+        after = db.meter.reading(BoardScore.listed)
+        shown = [(each.item.player, each.rank) for each in top]
+        return shown, after.rows_read - before.rows_read, after.units - before.units
+
+    async def play() -> None:
+        few, many = await read("few", 40), await read("many", 400)
+        assert few == many
+        assert many[0] == [("zoe", 1), ("p000", 2), ("p001", 2), ("p002", 2)]
+        assert many[1] <= 4 * 5
+
+    runner.run(play())
+
+
 # An index row needs a number: an item without one is neither listed nor counted.
 def test_an_item_without_a_number_has_no_rank(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
     async def play() -> None:
@@ -70,7 +93,8 @@ def test_an_item_without_a_number_has_no_rank(db: sk.AsyncSession, runner: async
         await db.batch(put=[absent, *scores("chess", {"bob": 1})])
         await count(db)
         assert await BOARD.rank_at(db, 0, game="chess") == sk.patterns.Rank(2, True)
-        assert [each.item.player for each in await BOARD.top(db, 10, game="chess")] == ["bob"]
+        for board in (BOARD, LISTED):
+            assert [each.item.player for each in await board.top(db, 10, game="chess")] == ["bob"]
         with pytest.raises(ValueError, match="no rank, because its points is None"):
             await BOARD.rank(db, absent)
 
@@ -100,6 +124,7 @@ def test_large_numbers_are_exact_where_their_range_is_read(memory: sk.AsyncSessi
             own = points[player]
             expected = sk.patterns.Rank(true_rank(points.values(), own), own != points["p0"])
             found = await BOARD.rank_at(memory, own, game="pinball")
+            assert await LISTED.rank_at(memory, own, game="pinball") == found
             assert found.exact == expected.exact
             # 299 are above p0, of which 250 may be read.
             assert found == expected or 251 < found.rank <= 300
@@ -164,13 +189,20 @@ def test_the_counts_can_be_repaired(memory: sk.AsyncSession, runner: asyncio.Run
     runner.run(play())
 
 
+class Level(IntEnum):
+    LOW = 1
+
+
 class Textual(sk.Item, table=sk.Table("textual-scores", stream="NEW_AND_OLD_IMAGES")):
     game: str
     player: str
     points: int
+    level: Level = Level.LOW
     key = sk.Key("{game}", "{player}")
     top = sk.Index("top", "{game}", "{points}#{player}")
     best = sk.Index("best", "{game}", "{points}")
+    after_a_word = sk.Index("word", "{game}", "POINTS#{points:desc}#{player}")
+    by_level = sk.Index("level", "{game}", "{level:desc}#{player}")
 
 
 class InOnePartition(sk.Item, table="ranges-in-one-partition"):
@@ -192,7 +224,12 @@ class OneDigit(sk.Item, table="ranges-of-one-digit"):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"index": Textual.top}, r"Textual\.top ranks items by its sort key, which must be an int alone"),
+        (
+            {"index": Textual.top},
+            r"Textual\.top ranks items by its sort key, which must begin with an int, the greatest",
+        ),
+        ({"index": Textual.after_a_word}, r"Textual\.after_a_word ranks items by its sort key, which must begin"),
+        ({"index": Textual.by_level}, r"Textual\.by_level ranks items by its sort key, which must begin"),
         ({"index": Textual}, "takes an index, such as Score.top"),
         ({"into": InOnePartition}, r'one partition for each block .* sk\.Key\("{game}#{block}", "{slot:02}"\)'),
         (

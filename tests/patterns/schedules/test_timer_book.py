@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey.patterns.schedules import Occurrence
-from sortkey.patterns.timer_book import TIMERS, TimerBook, day_of
+from sortkey.patterns.timer_book import NO_ORIGIN, OVERDUE, TIMERS, Timer, TimerBook, day_of
 from tests.patterns.schedules.reminders import DAY, HOUR, NOON, Reminder, clock_at, inserted, opened
 
 SCHEDULE = sk.patterns.schedule("book", Reminder, at="at", by=("user",), shards=1)
@@ -68,7 +68,7 @@ def test_what_is_past_is_due_today() -> None:
 
 def test_days_without_timers_are_left_behind() -> None:
     async def program(book: TimerBook, clock: ManualClock) -> None:
-        await book.set([Occurrence('["ana"]', NOON + DAY), Occurrence('["ana"]', NOON + 30 * DAY)])
+        await book.set(dict.fromkeys((Occurrence('["ana"]', NOON + days * DAY) for days in (1, 30)), NO_ORIGIN))
         start = day_of(NOON)
         assert await book.first_day(0, start, book.now) == start
         clock.advance((2 * DAY).total_seconds())
@@ -94,6 +94,35 @@ def test_a_day_is_left_an_hour_after_its_end() -> None:
     run("memory:", program)
 
 
+# The clock of the process that sets the timer is two days slow, and the worker's is not.
+def test_a_timer_for_a_day_that_was_passed_is_overdue() -> None:
+    async def passed() -> dict[int, date]:
+        return {0: day_of(NOON)}
+
+    async def program(book: TimerBook, clock: ManualClock) -> None:
+        clock.jump(-(2 * DAY).total_seconds())
+        late = TimerBook(book.session, SCHEDULE, passed)
+        (timer,) = await late.on_changes([inserted(reminder(1, NOON - DAY))])
+        assert (timer.day, timer.at) == (OVERDUE, NOON - DAY)
+        assert [each async for each in book.session.scan(Timer)] == [timer]
+        assert await due(book) == []
+        assert await book.next_after(0, NOON - DAY - HOUR) == NOON - DAY
+        clock.jump((2 * DAY).total_seconds())
+        assert await due(book) == [NOON - DAY]
+
+    run("memory:", program)
+
+
+# What a worker whose clock was ahead has passed is today again.
+def test_a_day_is_read_again_when_the_clock_goes_back() -> None:
+    async def program(book: TimerBook, _: ManualClock) -> None:
+        await book.on_changes([inserted(reminder(1, NOON))])
+        assert await due(book, since=NOON + 2 * DAY) == [NOON]
+        assert await book.first_day(0, day_of(NOON + 2 * DAY), book.now) == day_of(NOON)
+
+    run("memory:", program)
+
+
 # An item that asks for the same instant while the handler runs would be forgotten otherwise.
 def test_a_timer_that_was_set_again_is_not_deleted(store: str) -> None:
     async def program(book: TimerBook, _: ManualClock) -> None:
@@ -111,7 +140,7 @@ def test_a_timer_that_was_set_again_is_not_deleted(store: str) -> None:
 
 def test_an_item_is_asked_again_before_its_timer_counts(store: str) -> None:
     async def program(book: TimerBook, _: ManualClock) -> None:
-        (timer,) = await book.set([Occurrence('["ana"]', NOON)])
+        (timer,) = await book.set({Occurrence('["ana"]', NOON): NO_ORIGIN})
         assert not await book.is_asked_for(timer)
         await book.session.put(reminder(7, NOON + HOUR))
         assert not await book.is_asked_for(timer)

@@ -175,7 +175,7 @@ def test_a_partner_with_too_many_campaigns_is_named() -> None:
         many = [EVENT | {"campaignId": campaign, "areas": areas} for campaign in ("a", "b")]
         answer = await send("POST", "/boosts/de/campaigns", [*many, EVENT | {"partnerId": "2"}])
         assert answer.status == 400
-        assert "2 of 3 events were applied: partner 10740321 would have 802" in answer.error["message"]
-        assert (await send("GET", "/boosts/de/partners/2")).status == 200
+        assert "none of the 3 events was applied: [1]: partner 10740321 would have 802" in answer.error["message"]
+        assert (await send("GET", "/boosts/de/partners/2")).status == 404
 
     with_service(use)

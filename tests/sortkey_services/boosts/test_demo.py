@@ -31,7 +31,7 @@ def test_it_is_the_same_every_time(regions: dict[str, demo.Region]) -> None:
 def test_every_event_is_one_that_the_service_takes(regions: dict[str, demo.Region]) -> None:
     markets = markets_of(read_settings({}))
     for tenant, region in regions.items():
-        events = check_events(list(demo.events_of(region)), tenant)
+        events = asyncio.run(check_events(list(demo.events_of(region)), tenant))
         assert [event for event in events if markets[tenant].error(event)] == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -32,7 +33,7 @@ def body(**changes: Any) -> bytes:
 
 def read_body(text: bytes) -> Sequence[CampaignEvent]:
     """As a request for the tenant de."""
-    return check_events(msgspec.json.decode(text, type=CampaignEvent | Events), "de")
+    return asyncio.run(check_events(msgspec.json.decode(text, type=CampaignEvent | Events), "de"))
 
 
 def test_an_event_is_read() -> None:

@@ -47,15 +47,15 @@ def test_a_row_in_which_nothing_runs_expires() -> None:
 
 def test_areas_are_removed_once_they_are_settled() -> None:
     before = row("*#c", "A#c", "B#c", "A#d", "*#d", c=ZONED, d=ZONED)
-    assert pruned(before, NOW, "c", ["B"]).campaign_areas == {"*#c", "B#c", "A#d", "*#d"}
-    assert pruned(before, NOW, "c", ["A", "B"]) is before
+    assert pruned(before, NOW, {"c": ["B"]}).campaign_areas == {"*#c", "B#c", "A#d", "*#d"}
+    assert pruned(before, NOW, {"c": ["A", "B"]}) is before
 
 
 # Its entry in A may still be active; a repeated event has to find that area.
 def test_an_ended_campaign_is_kept_as_long_as_it_has_areas() -> None:
     unsettled = row("*#c", "A#c", c=ENDED)
     assert pruned(unsettled, LATER) is unsettled
-    settled = pruned(unsettled, NOW, "c")
+    settled = pruned(unsettled, NOW, {"c": ()})
     assert (settled.campaign_areas, settled.expires) == ({"*#c"}, NOW + RETENTION_SECONDS)
 
 
@@ -64,8 +64,8 @@ def test_campaign_areas_tell_campaigns_apart() -> None:
     before = row(
         campaign_area("*", "x#c"), campaign_area("A", "x#c"), campaign_area("*", "c"), **{"x#c": ZONED, "c": ACTIVE}
     )
-    assert pruned(before, NOW, "c").campaign_areas == before.campaign_areas
-    assert pruned(before, NOW, "x#c").campaign_areas == {"*#x#c", "*#c"}
+    assert pruned(before, NOW, {"c": ()}).campaign_areas == before.campaign_areas
+    assert pruned(before, NOW, {"x#c": ()}).campaign_areas == {"*#x#c", "*#c"}
 
 
 def test_entries_in_areas() -> None:

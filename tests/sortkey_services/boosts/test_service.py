@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+import sortkey as sk
 from sortkey.services.interface import BadRequest, NotFound
-from tests.sortkey_services.boosts.campaigns import MONDAY_LUNCH, START, as_json, event
+from tests.sortkey_services.boosts.campaigns import MONDAY_LUNCH, NOW, START, as_json, event
 from tests.sortkey_services.boosts.conftest import Service
 
 
@@ -179,3 +180,23 @@ def test_a_feed_s_messages_are_applied_and_the_poisoned_named(service: Service) 
     assert all(reason in each.reason for reason, each in zip(reasons, rejected, strict=True))
     assert [each.event_id for each in service.campaigns_of("p1")] == ["e3"]
     assert [each.event_id for each in service.campaigns_of("p1", tenant="tr")] == ["e1"]
+
+
+# Otherwise a partner's campaign could not be changed for two hundred years.
+def test_an_event_of_the_far_future_is_rejected(service: Service) -> None:
+    now = datetime.fromtimestamp(NOW, UTC)
+    later, far = event(3, updated_at=now), event(2, updated_at=datetime(2226, 1, 1, tzinfo=UTC))
+    assert service.apply(event(1)) == ["applied"]
+    with pytest.raises(sk.services.BadRequest, match=r"^\[1\]\.updatedAt: 2226-01-01.* more than 300 s .*; event 'e2'"):
+        service.apply(later, far)
+    (rejected,) = service.consume(as_json(far), as_json(event(4, campaign="c2")))
+    assert rejected.message.value == as_json(far)
+    assert "updatedAt: 2226-01-01T00:00:00+00:00 is more than 300 s" in rejected.reason
+    assert {each.campaign_id for each in service.campaigns_of()} == {"c1", "c2"}
+    assert service.apply(later) == ["applied"]
+
+
+# Clocks of two machines differ a little.
+def test_an_event_of_the_near_future_is_applied(service: Service) -> None:
+    near = event(1, updated_at=datetime.fromtimestamp(NOW + 300, UTC))
+    assert service.apply(near) == ["applied"]

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+import sortkey as sk
 from sortkey_services.boosts import v2
-from sortkey_services.boosts.model import RETENTION_SECONDS, BoostRow
+from sortkey_services.boosts.model import MAX_CAMPAIGN_AREAS, RETENTION_SECONDS, BoostRow
 from sortkey_services.boosts.tenants import DesignName
 from tests.sortkey_services.boosts.campaigns import event
 from tests.sortkey_services.boosts.conftest import Service
@@ -102,3 +103,58 @@ def test_an_event_that_was_cut_off_is_finished_when_it_comes_again(
     assert service.apply(event(2, areas=("B", "C"))) == ["stale"]
     assert not service.winners("p1", district="A")
     assert service.winners("p1", district="C")
+
+
+# A list is judged before any of it is applied, whatever its partner has already.
+def test_a_list_with_too_many_campaigns_of_a_partner_changes_nothing(service: Service) -> None:
+    service.apply(*(event(number, campaign=f"c{number}") for number in range(10)))
+    more = [event(number, campaign=f"c{number}") for number in range(MAX_CAMPAIGN_AREAS + 1)]
+    with pytest.raises(
+        sk.services.BadRequest, match=r"none of the 501 events was applied: \[500\]: partner p1"
+    ) as error:
+        service.wait(service.boosts.apply_events("de", more))
+    assert len(error.value.details) == 1
+    assert len(service.campaigns_of()) == 10
+    answer = service.wait(service.boosts.apply_events("de", more[:-1]))
+    assert (answer.applied, answer.stale) == (490, 10)
+
+
+# Each write of a row costs as much as its row is long: one for each campaign would be a quadratic cost.
+def test_the_campaigns_of_a_list_are_one_write_of_each_row(service: Service) -> None:
+    events = [event(number, campaign=f"c{number}", areas=("A", "B")) for number in range(100)]
+    assert set(service.apply(*events)) == {"applied"}
+    assert [row(service, area).revision for area in ("*", "A", "B")] == [1, 1, 1]
+    assert len(row(service, "A").campaigns) == 100
+
+
+# Whoever is faster, the newer event of each campaign stays, and nothing is lost.
+def test_lists_and_single_events_at_the_same_time(service: Service) -> None:
+    lists = [[event(number, campaign=f"c{at}", areas=("A", f"B{number}")) for at in range(5)] for number in (1, 3, 2)]
+    single = [[event(4, campaign="c0", areas=("A",))], [event(2, campaign="c9", areas=("A",))]]
+
+    async def all_at_once() -> None:
+        await asyncio.gather(*(service.boosts.apply("de", events) for events in (*lists, *single)))
+
+    service.wait(all_at_once())
+    versions = {name: each.version[-1] for name, each in row(service).campaigns.items()}
+    assert versions == {"c0": "4", "c1": "3", "c2": "3", "c3": "3", "c4": "3", "c9": "2"}
+    assert {name: each.version[-1] for name, each in row(service, "A").campaigns.items()} == versions
+    assert ("p1", "c1", "B1") not in service.winners("p1", district="B1")
+    assert len(service.winners("p1", district="B3")) == 1
+
+
+def test_a_list_that_was_cut_off_is_finished_when_it_comes_again(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = [event(number, campaign=f"c{number}", areas=("A",)) for number in range(3)]
+
+    async def cut_off(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(service.boosts.design, "_write_areas_together", cut_off)
+        with pytest.raises(asyncio.CancelledError):
+            service.apply(*events)
+    assert not service.winners("p1", district="A")
+    assert service.apply(*events) == ["stale"] * 3
+    assert len(row(service, "A").campaigns) == 3

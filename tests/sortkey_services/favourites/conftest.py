@@ -11,7 +11,8 @@ import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey_services.favourites.service import FavouritesService, Settings
+from sortkey_services.favourites.model import FavouriteCount
+from sortkey_services.favourites.service import FavouritesService, Settings, top_page
 from sortkey_services.favourites.service_definition import FAVOURITES
 
 R = TypeVar("R")
@@ -56,7 +57,16 @@ class Service:
         return self.wait(self.favourites.count(restaurant, window)).count
 
     def top(self, window: str = "ALL_TIME", limit: int = 10) -> list[tuple[str, int]]:
-        return [(each.restaurant, each.count) for each in self.wait(self.favourites.top(window, limit))]
+        return shown(self.top_page(window, limit))
+
+    def top_page(
+        self, window: str = "ALL_TIME", limit: int = 10, after: str | None = None, before: str | None = None
+    ) -> sk.Page[FavouriteCount]:
+        return self.wait(self.favourites.top(window, top_page(limit, after, before)))
+
+
+def shown(page: sk.Page[FavouriteCount]) -> list[tuple[str, int]]:
+    return [(each.restaurant, each.count) for each in page]
 
 
 @pytest.fixture

@@ -80,10 +80,10 @@ def test_counts_and_top_lists_follow() -> None:
         assert (counted["restaurant"], counted["window"], counted["count"]) == ("r1", "ALL_TIME", 2)
         assert counted["updatedAt"].endswith("Z")
         top = (await send("GET", "/restaurants/top?window=ALL_TIME&limit=10")).json()
-        assert top == {
-            "window": "ALL_TIME",
-            "restaurants": [{"restaurant": "r1", "count": 2}, {"restaurant": "r2", "count": 1}],
-        }
+        assert top.keys() == {"window", "restaurants", "pageInfo"}
+        assert top["window"] == "ALL_TIME"
+        assert top["restaurants"] == [{"restaurant": "r1", "count": 2}, {"restaurant": "r2", "count": 1}]
+        assert (top["pageInfo"]["hasNextPage"], top["pageInfo"]["hasPreviousPage"]) == (False, False)
 
     with_service(use)
 
@@ -102,6 +102,11 @@ def test_counts_and_top_lists_follow() -> None:
         ("/restaurants/top?window=2026-13", "window: must be ALL_TIME"),
         ("/restaurants/top?limit=0", "limit: must be from 1 to 1,000, not 0"),
         ("/restaurants/top?limit=1001", "limit: must be from 1 to 1,000, not 1001"),
+        ("/restaurants/top?limit=x", "limit"),
+        ("/restaurants/top?after=x", "cursor"),
+        ("/restaurants/top?before=x", "cursor"),
+        ("/restaurants/top?after=x&before=x", "use after or before, not both"),
+        ("/restaurants/top?first=10", "first"),
         (f"/favourites/{'x' * 257}", "user: must have 1 to 256 bytes, not 257"),
         (f"/restaurants/{'x' * 257}/fans", "restaurant: must have 1 to 256 bytes, not 257"),
         (f"/favourites/ada/{'x' * 257}", "restaurant: must have 1 to 256 bytes, not 257"),
@@ -112,6 +117,55 @@ def test_a_request_that_cannot_be_answered_says_why(path: str, said: str) -> Non
         answer = await send("GET", path)
         assert answer.status == 400
         assert said in answer.error["message"]
+
+    with_service(use)
+
+
+def test_the_cursor_goes_through_the_whole_top_list_and_back() -> None:
+    async def use(send: Send, count: Count) -> None:
+        for number in range(25):
+            await send("PUT", f"/favourites/ada/r{number:02}")
+        await send("PUT", "/favourites/bob/r24")
+        await count()
+        expected = [("r24", 2), *((f"r{number:02}", 1) for number in range(24))]
+        path, found, pages = "/restaurants/top?limit=10", [], []
+        while True:
+            answer = (await send("GET", path)).json()
+            pages.append([(each["restaurant"], each["count"]) for each in answer["restaurants"]])
+            found += pages[-1]
+            info = answer["pageInfo"]
+            if not info["hasNextPage"]:
+                break
+            path = f"/restaurants/top?limit=10&after={quote(info['endCursor'])}"
+        assert found == expected
+        assert [len(page) for page in pages] == [10, 10, 5]
+        back = (await send("GET", f"/restaurants/top?limit=10&before={quote(info['startCursor'])}")).json()
+        assert [(each["restaurant"], each["count"]) for each in back["restaurants"]] == pages[1]
+        assert back["pageInfo"]["hasPreviousPage"] is True
+
+    with_service(use)
+
+
+# The list of a day is another list, and so is that of a user.
+def test_a_cursor_of_a_top_list_is_for_this_list_and_as_it_was_given() -> None:
+    async def use(send: Send, count: Count) -> None:
+        for number in range(3):
+            await send("PUT", f"/favourites/ada/r{number}")
+        await count()
+        cursor = (await send("GET", "/restaurants/top?limit=1")).json()["pageInfo"]["endCursor"]
+        assert (await send("GET", f"/restaurants/top?limit=2&after={quote(cursor)}")).status == 200
+        middle = len(cursor) // 2
+        changed = cursor[:middle] + ("A" if cursor[middle] != "A" else "B") + cursor[middle + 1 :]
+        of_user = (await send("GET", "/favourites/ada?first=1")).json()["pageInfo"]["endCursor"]
+        for path, wrong in (
+            ("/restaurants/top?", changed),
+            ("/restaurants/top?", cursor[:-2]),
+            ("/restaurants/top?", of_user),
+            ("/restaurants/top?window=2026&", cursor),
+            ("/favourites/ada?", cursor),
+        ):
+            answer = await send("GET", f"{path}after={quote(wrong)}")
+            assert (answer.status, "cursor" in answer.error["message"]) == (400, True)
 
     with_service(use)
 

@@ -11,7 +11,7 @@ import pytest
 import sortkey as sk
 from sortkey_services.favourites import demo
 from sortkey_services.favourites.model import Favourite, FavouriteCount
-from sortkey_services.favourites.service import FavouritesService
+from sortkey_services.favourites.service import FavouritesService, top_page
 
 
 def test_it_is_the_same_every_time() -> None:
@@ -54,7 +54,7 @@ def test_it_is_loaded_once_and_counted() -> None:
                 await follower.caught_up()
             expected = Counter(each.restaurant for each in demo.favourites())
             ranked = sorted(expected.items(), key=lambda each: (-each[1], each[0]))
-            top = await service.top("ALL_TIME", 1000)
+            top = await service.top("ALL_TIME", top_page(1000))
             assert [(each.restaurant, each.count) for each in top] == ranked[:1000]
             assert (await service.since("ada", "r0007")) == demo.EXAMPLES[-1].since
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterator, Sequence
 from datetime import datetime
+from math import inf
 from typing import Any, TypeVar
 
 import pytest
@@ -18,6 +19,9 @@ from tests.sortkey_services.goals.persons import AS_OF, NOW, person
 
 R = TypeVar("R")
 
+NO_LIMIT = Settings(max_ahead_seconds=inf)
+"""Most tests are about the order of events, at hours of a day at whose noon the clock stands."""
+
 
 class Service:
     """A started service, whose calls are waited for."""
@@ -26,7 +30,7 @@ class Service:
         self._runner = runner
         self.session = session
         self.clock = clock
-        self.restart(Settings())
+        self.restart(NO_LIMIT)
 
     def restart(self, settings: Settings) -> None:
         """The service with these settings, on the same store."""
@@ -39,7 +43,7 @@ class Service:
     def load(self, *persons: PersonView, as_of: datetime = AS_OF) -> None:
         """What a batch does. The service sees it at once, as if its remembered pointer had become old."""
         self.wait(views.load(self.session, persons, as_of=as_of))
-        self.goals = GoalsService(self.session, Settings(), self.clock)
+        self.goals = GoalsService(self.session, NO_LIMIT, self.clock)
 
     def apply(self, *events: DepositEvent) -> tuple[int, int]:
         applied = self.wait(self.goals.apply(events))

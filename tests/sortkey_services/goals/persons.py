@@ -25,8 +25,22 @@ def person(name: str = "ana", saved: int = 32_000, as_of: datetime = AS_OF) -> P
         language="pt-BR",
         notifications=True,
         goals=[
-            GoalView(goal=SAVINGS, target_cents=50_000, saved_cents=saved, status="IN_PROGRESS", rate=Decimal("0.08")),
-            GoalView(goal=BONDS, target_cents=150_000, saved_cents=0, status="NOT_STARTED", rate=Decimal("0.12")),
+            GoalView(
+                goal=SAVINGS,
+                target_cents=50_000,
+                saved_cents=saved,
+                status="IN_PROGRESS" if saved < 50_000 else "COMPLETED",
+                rate=Decimal("0.08"),
+                month=f"{as_of:%Y-%m}",
+            ),
+            GoalView(
+                goal=BONDS,
+                target_cents=150_000,
+                saved_cents=0,
+                status="NOT_STARTED",
+                rate=Decimal("0.12"),
+                month=f"{as_of:%Y-%m}",
+            ),
         ],
         updated=as_of + 3 * HOUR,
         as_of=as_of,
@@ -41,6 +55,8 @@ def deposit(
     status: DepositStatus = "PENDING_CONFIRMATION",
     to: str = "ana",
     goal: str = SAVINGS,
+    contribution: str | None = None,
+    month: str | None = None,
 ) -> DepositEvent:
     """A deposit so long after AS_OF."""
     return DepositEvent(
@@ -50,8 +66,12 @@ def deposit(
         current_balance=balance,
         status=status,
         updated_at=AS_OF + after,
+        contribution_id=contribution,
+        month=month,
     )
 
 
-def rejection(after: timedelta, event: str = "r1") -> DepositEvent:
-    return deposit(None, after, event=event, status="REJECTED")
+def rejection(
+    after: timedelta, balance: str | None = None, *, event: str = "r1", contribution: str | None = None
+) -> DepositEvent:
+    return deposit(balance, after, event=event, status="REJECTED", contribution=contribution)

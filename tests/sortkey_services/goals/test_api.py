@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from math import inf
 from typing import Any
 
 import pytest
@@ -33,7 +34,8 @@ def with_service(use: Callable[[Send], Awaitable[None]]) -> None:
 
     async def whole() -> None:
         async with sk.async_connect("memory:", tables=service_definition.GOALS.tables({})) as session:
-            service = service_definition.GOALS.make(session, {})
+            # The events are of the year 2100, so that none is too old.
+            service = service_definition.GOALS.make(session, {"max_ahead_seconds": inf})
             await service.start()
             await views.load(session, [person()], as_of=AS_OF)
             front = app_of([service])
@@ -58,6 +60,7 @@ def test_a_person_as_the_batch_computed_it() -> None:
                 "goals": [
                     {
                         "goalId": SAVINGS,
+                        "month": "2100-05",
                         "targetAmount": 500.0,
                         "savedAmount": 320.0,
                         "status": "IN_PROGRESS",
@@ -66,6 +69,7 @@ def test_a_person_as_the_batch_computed_it() -> None:
                     },
                     {
                         "goalId": BONDS,
+                        "month": "2100-05",
                         "targetAmount": 1500.0,
                         "savedAmount": 0.0,
                         "status": "NOT_STARTED",
@@ -107,8 +111,8 @@ def test_events_are_applied_or_stale() -> None:
 @pytest.mark.parametrize(
     ("body", "message", "details"),
     [
-        (EVENT | {"personId": "bob"}, "personId: there is no person 'bob'", ["personId: there is no person 'bob'"]),
-        ([EVENT, EVENT | {"goalId": "YACHT"}], "[1].goalId: ana has no goal 'YACHT'; the goals are", None),
+        (EVENT | {"month": "may"}, "month: must be a month", ["month: must be a month such as 2026-05, not 'may'"]),
+        ([EVENT, EVENT | {"goalId": "YACHT"}], "[1].goalId: there is no goal 'YACHT'; the goals are", None),
         (
             [EVENT, EVENT | {"currentBalance": 1.234}],
             "not a deposit event: [1].currentBalance: must be an amount",
@@ -128,6 +132,22 @@ def test_a_bad_request_applies_nothing(body: object, message: str, details: list
         if details is not None:
             assert [each["message"] for each in answer.error["details"]] == details
         assert (await send("GET", "/goals/ana")).json()["goals"][0]["savedAmount"] == 320.0
+
+    with_service(use)
+
+
+# The app has shown 320.
+def test_a_rejection_leaves_the_deposit_beside_it() -> None:
+    async def use(send: Send) -> None:
+        events = [
+            EVENT,
+            EVENT | {"eventId": "e2", "currentBalance": 400, "updatedAt": "2100-05-15T14:24:00Z"},
+            EVENT | {"eventId": "e3", "status": "REJECTED", "updatedAt": "2100-05-15T14:25:00Z"},
+        ]
+        for event in events:
+            assert (await send("POST", "/goals/events", event)).json() == {"applied": 1, "stale": 0}
+        goal = (await send("GET", "/goals/ana")).json()["goals"][0]
+        assert (goal["savedAmount"], goal["status"], goal["month"]) == (370.0, "PENDING_CONFIRMATION", "2100-05")
 
     with_service(use)
 

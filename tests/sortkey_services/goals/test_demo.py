@@ -53,6 +53,7 @@ def stop_after(visits: int) -> Callable[[float], Awaitable[None]]:
     return pause
 
 
+@pytest.mark.slow
 def test_before_the_deposit_pending_and_confirmed_by_the_batch() -> None:
     async def use(service: GoalsService, session: sk.AsyncSession, clock: ManualClock) -> None:
         seen: list[tuple[int, int]] = []

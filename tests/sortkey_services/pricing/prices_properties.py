@@ -1,5 +1,6 @@
 """Whatever is changed, scheduled, moved, cancelled, made permanent or left half done: every read is that of a plain
-model, a list of changes of which the newest one not after the instant is in force."""
+model, a list of changes of which the newest one not after the instant is in force. Local times are those of clocks in
+the stores, which the model looks at minute by minute."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import settings
@@ -28,8 +30,14 @@ from sortkey_services.pricing.service import PricingService
 
 R = TypeVar("R")
 
-START = datetime(2026, 8, 24, 12, tzinfo=UTC)
+STARTS = (
+    datetime(2026, 8, 24, 12, tzinfo=UTC),
+    # An hour before clocks go back in Berlin, and forward.
+    datetime(2026, 10, 25, 0, tzinfo=UTC),
+    datetime(2027, 3, 28, 0, tzinfo=UTC),
+)
 STORES = ("s1", "s2")
+ZONES = (None, "Europe/Berlin", "America/New_York")
 PRODUCTS = ("P1", "P10", "P2")
 
 Target = tuple[str, str]
@@ -41,6 +49,8 @@ amounts = st.none() | st.integers(0, 9)
 """None deletes the price."""
 change_lists = st.lists(st.tuples(targets, amounts, offsets), min_size=1, max_size=4)
 sizes = st.integers(1, 5)
+quarters = st.integers(-4, 8)
+"""Of an hour."""
 
 
 @dataclass
@@ -52,12 +62,16 @@ class Known:
     at: datetime
     amount: int | None
     cancelled: bool = False
+    moved: int = 0
+    """How often."""
 
 
 @dataclass
 class Model:
     changes: list[Known] = field(default_factory=list)
-    """In the order in which they were accepted."""
+    """In the order in which they were accepted, or moved."""
+    zones: dict[str, str | None] = field(default_factory=dict)
+    """Of stores."""
 
     def records(self, target: Target, at: datetime) -> list[Known]:
         """What has taken effect by then, by time."""
@@ -69,6 +83,22 @@ class Model:
         newest = records[-1] if records else None
         return None if newest is None or newest.amount is None else (newest.amount, newest.at)
 
+    def instant(self, store: str, local: datetime) -> datetime | None:
+        """When a clock in the store first shows this time or, if it skips it, when it would if nobody had moved it
+        since; None without a clock."""
+        zone = self.zones.get(store)
+        if zone is None:
+            return None
+        clock = ZoneInfo(zone)
+        around = local.replace(tzinfo=UTC)
+        minutes = (around + timedelta(minutes=minute) for minute in range(-15 * 60, 15 * 60))
+        for minute in minutes:
+            if minute.astimezone(clock).replace(tzinfo=None) == local:
+                return minute
+        # The clock as it was a day before.
+        day_before = self.instant(store, local - timedelta(days=1))
+        return None if day_before is None else day_before + timedelta(days=1)
+
 
 class Stopped(BaseException):
     """The process ends here."""
@@ -78,7 +108,7 @@ class Prices(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.runner = asyncio.Runner()
-        self.clock = ManualClock(START.timestamp())
+        self.clock = ManualClock(STARTS[0].timestamp())
         self.model = Model()
         self.session = self.wait(self.opened())
         self.pricing = self.other = self.process()
@@ -105,10 +135,16 @@ class Prices(RuleBasedStateMachine):
     def now(self) -> datetime:
         return datetime.fromtimestamp(self.clock.now(), UTC)
 
-    @initialize(loaded=st.dictionaries(targets, st.integers(0, 9), max_size=4), ago=st.integers(0, 60))
-    def load(self, loaded: Mapping[Target, int], ago: int) -> None:
+    @initialize(
+        start=st.sampled_from(STARTS),
+        loaded=st.dictionaries(targets, st.integers(0, 9), max_size=4),
+        ago=st.integers(0, 60),
+    )
+    def load(self, start: datetime, loaded: Mapping[Target, int], ago: int) -> None:
+        self.clock.advance(start.timestamp() - self.clock.now())
         self.wait(self.pricing.start())
-        since = START - timedelta(seconds=ago)
+        self.set_time_zone(STORES[0], "Europe/Berlin")
+        since = start - timedelta(seconds=ago)
         for (store, product), amount in loaded.items():
             key = PriceKey(store, "ALL", PriceKind.BASE, product)
             self.wait(self.session.put(loaded_price(key, amount * 100, micros_of(since))))
@@ -129,6 +165,34 @@ class Prices(RuleBasedStateMachine):
     def change(self, given: list[tuple[Target, int | None, int | None]]) -> None:
         self.accepted(self.wait(self.pricing.change_prices(self.inputs(given))))
 
+    @rule(store=st.sampled_from(STORES), zone=st.sampled_from(ZONES))
+    def set_time_zone(self, store: str, zone: str | None) -> None:
+        """Of changes from now on."""
+        assert self.wait(self.pricing.stores.set_time_zone(store, zone)).time_zone == zone
+        self.model.zones[store] = zone
+
+    def local(self, store: str, quarter: int) -> datetime:
+        """A whole minute that a clock in the store shows around now, or skips."""
+        clock = ZoneInfo(self.model.zones.get(store) or "UTC")
+        now = self.now.astimezone(clock).replace(tzinfo=None, second=0, microsecond=0, fold=0)
+        return now + timedelta(minutes=15 * quarter)
+
+    @rule(priced=targets, amount=amounts, quarter=quarters)
+    def change_at_a_local_time(self, priced: Target, amount: int | None, quarter: int) -> None:
+        store, product = priced
+        local = self.local(store, quarter)
+        action = "DELETE" if amount is None else "SET"
+        given = {"store": store, "product": product, "action": action, "effectiveAt": local.isoformat()}
+        expected = self.model.instant(store, local)
+        changing = self.pricing.change_prices([given | ({} if amount is None else {"amount": amount})])
+        if expected is None:
+            with pytest.raises(sk.services.BadRequest):
+                self.wait(changing)
+            return
+        made = self.wait(changing)
+        assert [each.effective_at for each in made] == [expected]
+        self.accepted(made)
+
     @rule(given=change_lists, seconds=st.sampled_from([0, 1]))
     def change_in_a_batch(self, given: list[tuple[Target, int | None, int | None]], seconds: int) -> None:
         many = (given * (MAX_IN_TRANSACTION + 1))[: MAX_IN_TRANSACTION + 1]
@@ -136,9 +200,9 @@ class Prices(RuleBasedStateMachine):
         with pytest.MonkeyPatch.context() as patch:
             commit = Batches.commit
 
-            async def commit_later(batches: Batches, batch: str, at: int) -> None:
+            async def commit_later(batches: Batches, batch: str, at: int, note: Any) -> None:
                 self.clock.advance(seconds)
-                await commit(batches, batch, at)
+                await commit(batches, batch, at, note)
 
             patch.setattr(Batches, "commit", commit_later)
             made = self.wait(changing)
@@ -208,18 +272,54 @@ class Prices(RuleBasedStateMachine):
         assert self.wait(self.pricing.cancel(known.id)).status == "CANCELLED"
         known.cancelled = True
 
-    @rule(index=st.integers(0, 1000), offset=st.integers(-30, 90))
-    def reschedule(self, index: int, offset: int) -> None:
+    @rule(index=st.integers(0, 1000), offset=st.integers(-30, 90), again=st.booleans())
+    def reschedule(self, index: int, offset: int, again: bool) -> None:
+        known = self.choose(index)
+        if known is not None:
+            at = self.now + timedelta(seconds=offset)
+            self.move(known, at, at, again)
+
+    @rule(index=st.integers(0, 1000), quarter=quarters, again=st.booleans())
+    def reschedule_to_a_local_time(self, index: int, quarter: int, again: bool) -> None:
         known = self.choose(index)
         if known is None:
             return
-        at = self.now + timedelta(seconds=offset)
-        if known.at <= self.now or known.cancelled:
-            with pytest.raises(sk.services.Conflict):
-                self.wait(self.pricing.reschedule(known.id, at))
+        local = self.local(known.target[0], quarter)
+        at = self.model.instant(known.target[0], local)
+        if at is None:
+            with pytest.raises(sk.services.BadRequest):
+                self.wait(self.pricing.reschedule(known.id, local))
             return
-        self.accepted([self.wait(self.pricing.reschedule(known.id, at))])
-        known.cancelled = True
+        self.move(known, at, local.isoformat(), again)
+
+    def move(self, known: Known, at: datetime, asked: datetime | str, again: bool) -> None:
+        """Once, or twice by two processes: the second one finds what it asks for."""
+        stays = known.moved and known.at == at
+        if known.cancelled or (known.at <= self.now and not stays):
+            with pytest.raises(sk.services.Conflict):
+                self.wait(self.pricing.reschedule(known.id, asked))
+            return
+        moves = 0 if known.at == at else 1
+        for service in (self.pricing, self.other) if again else (self.pricing,):
+            moved = self.wait(service.reschedule(known.id, asked))
+            assert (moved.id, moved.effective_at) == (known.id, at)
+            assert len(moved.history) == known.moved + moves
+        if moves:
+            # It is the newest one of its instant.
+            self.model.changes.remove(known)
+            self.model.changes.append(known)
+            known.at, known.moved = at, known.moved + 1
+
+    @rule(index=st.integers(0, 1000))
+    def one_change(self, index: int) -> None:
+        known = self.choose(index)
+        if known is None:
+            return
+        found = self.wait(self.pricing.price_change(known.id))
+        status = "CANCELLED" if known.cancelled else "APPLIED" if known.at <= self.now else "SCHEDULED"
+        assert (found.id, found.effective_at, found.status) == (known.id, known.at, status)
+        steps = ["RESCHEDULED"] * known.moved + ["CANCELLED"] * known.cancelled
+        assert [step.step for step in found.history] == steps
 
     @rule(index=st.integers(0, 1000), concurrent=st.booleans())
     def transition(self, index: int, concurrent: bool) -> None:

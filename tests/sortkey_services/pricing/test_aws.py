@@ -136,10 +136,12 @@ def test_there_is_one_schedule_for_each_store_and_instant(functions: Functions) 
 
 def test_a_rescheduled_change_has_another_schedule(functions: Functions) -> None:
     first, _ = functions.change(MIDNIGHT, ("s1", "p1"), ("s1", "p2"))
-    functions.reschedule(first, MIDNIGHT + timedelta(days=1))
+    moved = functions.reschedule(first, MIDNIGHT + timedelta(days=1))
+    assert moved.id == first.id
     assert sorted(functions.schedules) == [("s1", f"at({YEAR}-08-25T00:00:00)"), ("s1", f"at({YEAR}-08-26T00:00:00)")]
 
 
+@pytest.mark.slow
 def test_a_schedule_goes_with_its_last_change(functions: Functions) -> None:
     first, second = functions.change(MIDNIGHT, ("s1", "p1"), ("s1", "p2"))
     functions.cancel(first)

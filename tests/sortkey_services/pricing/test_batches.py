@@ -77,6 +77,7 @@ def test_readers_see_all_of_a_batch_or_nothing(service: Service) -> None:
     assert len({next(iter(each)) for each in seen}) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
 def test_a_process_that_dies_before_the_commit_has_changed_nothing(
     service: Service, monkeypatch: pytest.MonkeyPatch
@@ -124,8 +125,8 @@ def test_a_batch_that_cannot_be_written_leaves_nothing(service: Service, monkeyp
 def test_a_commit_whose_answer_is_lost_is_a_commit(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = Batches.commit
 
-    async def lose(self: Batches, batch: str, at: int) -> None:
-        await commit(self, batch, at)
+    async def lose(self: Batches, batch: str, at: int, note: Any) -> None:
+        await commit(self, batch, at, note)
         self._decided.clear()
         raise ConnectionError("the answer is lost")
 
@@ -138,9 +139,9 @@ def test_a_commit_whose_answer_is_lost_is_a_commit(service: Service, monkeypatch
 def test_a_batch_that_takes_too_long_is_not_accepted(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = Batches.commit
 
-    async def late(self: Batches, batch: str, at: int) -> None:
+    async def late(self: Batches, batch: str, at: int, note: Any) -> None:
         await self.abort(batch)
-        await commit(self, batch, at)
+        await commit(self, batch, at, note)
 
     monkeypatch.setattr(Batches, "commit", late)
     with pytest.raises(sk.services.Conflict, match="none of the changes was accepted"):
@@ -261,6 +262,7 @@ def test_a_request_may_change_one_price_many_times(service: Service, minutes: in
 
 
 # Entries stay in their row for a minute after their batch; a row does not grow without a limit meanwhile.
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
 def test_many_batches_within_a_minute_are_accepted_and_read_at_every_instant(service: Service) -> None:
     instants = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
+from html import escape
 from random import Random
 
 import pytest
@@ -11,7 +12,9 @@ import pytest
 from sortkey_services.pricing import demo
 from sortkey_services.pricing.prices import PriceKind
 from sortkey_services.pricing.reads import page_request
+from sortkey_services.pricing.schema import OPENING
 from tests.sortkey_services.pricing.conftest import NOON, Service
+from tests.sortkey_services.pricing.serving import Served
 
 in_memory = pytest.mark.parametrize("store", ["memory"], indirect=True)
 
@@ -35,6 +38,18 @@ def test_it_is_loaded_once_with_progress(service: Service) -> None:
     assert len(shown) == loaded
     page = service.wait(service.pricing.product_prices(demo.PRODUCTS[0], page_request()))
     assert [price.store for price in page.items] == list(demo.STORES)
+
+
+# What a visitor of GraphiQL sees first: one press of a button, and there are prices.
+@pytest.mark.slow
+def test_the_query_that_graphiql_opens_with_works_on_it(served: Served) -> None:
+    served.load_demo()
+    answer = served.ask(OPENING)
+    assert "errors" not in answer
+    assert [each["product"] for each in answer["data"]["basePrices"]["nodes"]] == list(demo.PRODUCTS[:5])
+    assert len(answer["data"]["swapPrices"]["nodes"]) == 3
+    page = served.call("GET", "/graphql").body.decode()
+    assert escape(OPENING) in page
 
 
 def test_managers_schedule_changes_that_come_due_in_one_to_three_minutes() -> None:

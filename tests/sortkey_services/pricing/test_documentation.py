@@ -43,7 +43,10 @@ def test_the_examples_answer_as_shown() -> None:
                 arguments = shlex.split(command)
                 path = next(each for each in arguments if "localhost" in each).removeprefix("localhost:8080")
                 body = arguments[arguments.index("-d") + 1].encode() if "-d" in arguments else None
-                found = await call(front, "GET" if body is None else "POST", path, body)
+                method = (
+                    arguments[arguments.index("-X") + 1] if "-X" in arguments else "GET" if body is None else "POST"
+                )
+                found = await call(front, method, path, body)
                 assert shown(found.body.decode()) == answer
 
     asyncio.run(told())

@@ -77,6 +77,8 @@ def test_swaps_are_prices_of_options(served: Served) -> None:
     page = served.call("GET", "/pricing/stores/s1/swaps/menu").json()
     assert products(page) == ["menu#fries", "menu#salad"]
     assert products(served.call("GET", "/pricing/stores/s1/prices").json()) == ["menu"]
+    everywhere = served.call("GET", "/pricing/products/menu%23salad/prices").json()
+    assert [(each["product"], each["kind"]) for each in everywhere["items"]] == [("menu#salad", "SWAP")]
     price = served.call("GET", "/pricing/stores/s1/products/menu%23salad").json()
     assert (price["product"], price["kind"]) == ("menu#salad", "SWAP")
 
@@ -124,6 +126,10 @@ def test_upcoming_changes_are_listed_and_cancelled(served: Served) -> None:
         "amount": None,
         "effectiveAt": "2026-08-24T13:00:00Z",
         "status": "SCHEDULED",
+        "requestedBy": "ada",
+        "caller": None,
+        "recordedAt": "2026-08-24T12:00:00Z",
+        "history": [],
     }
     assert [each["id"] for each in page["items"]] == [soon, later]
     assert (
@@ -136,17 +142,110 @@ def test_upcoming_changes_are_listed_and_cancelled(served: Served) -> None:
     assert served.call("DELETE", "/pricing/changes/nothing").status == 404
 
 
-def test_a_change_that_has_taken_effect_cannot_be_cancelled(served: Served) -> None:
+def test_changes_of_all_channels_are_one_list_by_time_with_cursors_both_ways(served: Served) -> None:
+    named = {
+        served.set(change("p1", effectiveAt=f"2026-08-24T{hour}:00:00Z", channel=channel))[0]: channel
+        for hour, channel in ((15, "WEB"), (13, "ALL"), (14, "APP"), (16, "WEB"))
+    }
+    whole = served.call("GET", "/pricing/stores/s1/changes").json()
+    assert [each["channel"] for each in whole["items"]] == ["ALL", "APP", "WEB", "WEB"]
+    assert {each["id"]: each["channel"] for each in whole["items"]} == named
+    first = served.call("GET", "/pricing/stores/s1/changes?first=3").json()
+    assert (first["items"], first["pageInfo"]["hasNextPage"]) == (whole["items"][:3], True)
+    rest = served.call("GET", f"/pricing/stores/s1/changes?after={first['pageInfo']['endCursor']}").json()
+    assert (rest["items"], rest["pageInfo"]["hasNextPage"]) == (whole["items"][3:], False)
+    back = served.call("GET", f"/pricing/stores/s1/changes?last=2&before={rest['pageInfo']['startCursor']}").json()
+    assert (back["items"], back["pageInfo"]["hasPreviousPage"]) == (whole["items"][1:3], True)
+    web = served.call("GET", "/pricing/stores/s1/changes?channel=WEB&first=1").json()
+    assert web["items"] == whole["items"][2:3]
+    # The list of another channel is another list.
+    for other in ("", "&channel=ALL"):
+        answer = served.call("GET", f"/pricing/stores/s1/changes?after={web['pageInfo']['endCursor']}{other}")
+        assert (answer.status, "the channel is another one" in answer.error["message"]) == (400, True)
+    assert served.call("GET", "/pricing/stores/s1/changes?channel=").status == 400
+
+
+def test_a_change_is_shown_moved_and_cancelled_by_its_id(served: Served) -> None:
+    (made,) = served.set(change("p1", effectiveAt="2026-08-24T13:00:00Z"))
+    assert served.call("GET", f"/pricing/changes/{made}").json()["status"] == "SCHEDULED"
+    body = {"effectiveAt": "2026-08-24T16:30:00+02:00"}
+    served.clock.advance(60)
+    moved = served.call("PATCH", f"/pricing/changes/{made}?requestedBy=bob", body)
+    assert (moved.status, moved.json()) == (
+        200,
+        {
+            "id": made,
+            "store": "s1",
+            "product": "p1",
+            "channel": "ALL",
+            "kind": "BASE",
+            "action": "SET",
+            "amount": 4.5,
+            "effectiveAt": "2026-08-24T14:30:00Z",
+            "status": "SCHEDULED",
+            "requestedBy": "ada",
+            "caller": None,
+            "recordedAt": "2026-08-24T12:00:00Z",
+            "history": [
+                {
+                    "step": "RESCHEDULED",
+                    "effectiveAt": "2026-08-24T14:30:00Z",
+                    "previousEffectiveAt": "2026-08-24T13:00:00Z",
+                    "requestedBy": "bob",
+                    "caller": None,
+                    "recordedAt": "2026-08-24T12:01:00Z",
+                }
+            ],
+        },
+    )
+    assert served.call("GET", f"/pricing/changes/{made}").json() == moved.json()
+    assert served.call("GET", "/pricing/stores/s1/changes").json()["items"] == [moved.json()]
+    cancelled = served.call("DELETE", f"/pricing/changes/{made}?requestedBy=eve").json()
+    assert (cancelled["id"], cancelled["status"]) == (made, "CANCELLED")
+    assert cancelled["history"][1] == {
+        "step": "CANCELLED",
+        "effectiveAt": None,
+        "previousEffectiveAt": "2026-08-24T14:30:00Z",
+        "requestedBy": "eve",
+        "caller": None,
+        "recordedAt": "2026-08-24T12:01:00Z",
+    }
+    assert served.call("GET", f"/pricing/changes/{made}").json() == cancelled
+    assert served.call("PATCH", f"/pricing/changes/{made}", body).status == 409
+
+
+def test_a_change_that_has_taken_effect_cannot_be_cancelled_or_moved(served: Served) -> None:
     (made,) = served.set(change("p1"))
+    assert served.call("GET", f"/pricing/changes/{made}").json()["status"] == "APPLIED"
     assert served.call("DELETE", f"/pricing/changes/{made}").status == 409
+    answer = served.call("PATCH", f"/pricing/changes/{made}", {"effectiveAt": "2026-08-25T00:00:00Z"})
+    assert (answer.status, answer.error["code"]) == (409, "applied")
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PATCH"])
+def test_an_unknown_change_is_404(served: Served, method: str) -> None:
+    body = {"effectiveAt": "2026-08-25T00:00:00Z"} if method == "PATCH" else None
+    assert served.call(method, "/pricing/changes/nothing", body).status == 404
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"effectiveAt": None}, {"effectiveAt": "noon"}, {"effectiveAt": "2026-08-25T00:00:00"}, {"at": "x"}, [], None],
+)
+def test_a_change_is_moved_to_an_instant_only(served: Served, body: Any) -> None:
+    (made,) = served.set(change("p1", effectiveAt="2026-08-24T13:00:00Z"))
+    answer = served.call("PATCH", f"/pricing/changes/{made}", body)
+    assert answer.status == 400
+    assert served.call("GET", f"/pricing/changes/{made}").json()["effectiveAt"] == "2026-08-24T13:00:00Z"
 
 
 def test_the_history_has_who_and_from_what_to_what(served: Served) -> None:
     served.set(change("p1", 4.5))
     served.clock.advance(60)
-    served.set(change("p1", 9))
+    (made,) = served.set(change("p1", 9))
     page = served.call("GET", "/pricing/stores/s1/products/p1/history").json()
     assert page["items"][1] == {
+        "id": made,
         "store": "s1",
         "product": "p1",
         "channel": "ALL",
@@ -156,6 +255,7 @@ def test_the_history_has_who_and_from_what_to_what(served: Served) -> None:
         "previousAmount": 4.5,
         "effectiveAt": "2026-08-24T12:01:00Z",
         "requestedBy": "ada",
+        "caller": None,
         "recordedAt": "2026-08-24T12:01:00Z",
     }
     assert [each["previousAmount"] for each in page["items"]] == [None, 4.5]

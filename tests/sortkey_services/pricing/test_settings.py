@@ -18,6 +18,8 @@ def test_prices_are_in_euros_unless_configured() -> None:
     [
         ({"currency": "euro"}, "pricing: currency: must be three capital letters, as EUR, not 'euro'"),
         ({"currency": 5}, r"pricing: Expected `str`, got `int` - at `\$.currency`"),
+        ({"time_zone": "Mars"}, "pricing: time_zone: 'Mars' is not a time zone such as Europe/Berlin"),
+        ({"kafka": 5}, r"pricing: Expected `str \| object \| null`, got `int` - at `\$.kafka`"),
         ({"kafak": "x"}, "pricing: Object contains unknown field `kafak`"),
     ],
 )

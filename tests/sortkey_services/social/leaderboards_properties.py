@@ -38,6 +38,7 @@ def followed(store: str) -> Iterator[Followed]:
         runner.run(session.close())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["memory", pytest.param("endpoint", marks=pytest.mark.slow)], indirect=True)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(plan=rounds)

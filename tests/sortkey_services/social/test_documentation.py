@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 import sortkey as sk
 from sortkey.server.app import app_of
 from sortkey_services.social.service_definition import SOCIAL
@@ -32,6 +34,7 @@ def test_the_programs_run() -> None:
         del sys.modules[module.__name__]
 
 
+@pytest.mark.slow
 def test_the_examples_answer_as_shown() -> None:
     examples = EXAMPLE.findall(PAGE)
     assert len(examples) >= 3

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import pytest
 
 import sortkey as sk
 from sortkey_services.social.leaderboards import MAX_POINTS, new_event
-from sortkey_services.social.model import SHARDS, ScoreEvent
+from sortkey_services.social.model import SHARDS, Score, ScoreEvent
+from sortkey_services.social.service import SocialService
 from tests.sortkey_services.social.leaderboard import Board
 
 CHI_SQUARE = 27.88
@@ -120,6 +121,59 @@ def test_ten_thousand_writes_spread_over_ten_shards(board: Board) -> None:
     assert board.standing("player-77") == (1309, 1 + sum(own > 1309 for own in points.values()), True)
 
 
+# Nine of ten players have the points of a first game; the list is not read for the ten that it shows.
+@in_memory
+def test_a_top_list_has_the_first_of_any_number_of_ties_and_reads_no_more(board: Board) -> None:
+    def read(game: str, players: int) -> tuple[list[tuple[str, int, int]], int]:
+        names = [f"p{number:04}" for number in range(players)]
+        board.wait(board.session.batch(put=[Score(game=game, player=each, points=10) for each in names]))
+        before = board.session.meter.reading(Score.top).rows_read
+        return board.top(game, limit=10), board.session.meter.reading(Score.top).rows_read - before
+
+    few, many = read("few", 150), read("many", 1500)
+    assert few == many
+    assert many[0] == [(f"p{number:04}", 10, 1) for number in range(10)]
+
+
+class FormerScore(sk.Item, table=sk.Table("social-scores", stream="NEW_AND_OLD_IMAGES")):
+    """As an earlier version had it: the list is by the points alone."""
+
+    game: Annotated[str, sk.in_key]
+    player: Annotated[str, sk.in_key]
+    points: int = 0
+
+    key = sk.Key("GAME#{game}#PLAYER#{player}")
+    top = sk.Index(
+        "top",
+        "GAME#{game}",
+        "{points}",
+        names=("toppk", "points"),
+        projection="KEYS_ONLY",
+        shards=sk.Shards(SHARDS, by="player"),
+    )
+
+
+@in_memory
+def test_tables_of_an_earlier_version_get_the_list_of_today(store: str) -> None:
+    async def play() -> None:
+        async with sk.async_connect(store, tables=[FormerScore]) as session:
+            await session.create_tables()
+            points = {"ada": 30, "bob": 20, "cyd": 30, "dan": -5}
+            await session.batch(put=[FormerScore(game="go", player=each, points=points[each]) for each in points])
+            service = SocialService(session)
+            await service.start()
+            top = await service.leaderboards.top("go", 10)
+            assert [(each.player, each.points, each.rank) for each in top] == [
+                ("ada", 30, 1),
+                ("cyd", 30, 1),
+                ("bob", 20, 3),
+                ("dan", -5, 4),
+            ]
+            await service.start()
+
+    asyncio.run(play())
+
+
 class PlainScore(sk.Item, table="hot-scores"):
     game: str
     player: str
@@ -135,6 +189,7 @@ class ShardedScore(sk.Item, table="spread-scores"):
 
 
 # The seed's leaderboard: 10,000 writes to the partition of one game, and to its ten shards.
+@pytest.mark.slow
 def test_the_meter_shows_what_shards_do_to_the_hottest_partition() -> None:
     with sk.connect("memory:", tables=[PlainScore, ShardedScore]) as db:
         db.create_tables()
@@ -153,7 +208,7 @@ async def rows_of_shards(session: sk.AsyncSession) -> list[int]:
     answers = [
         await session.client.query(
             TableName="social-scores",
-            IndexName="top",
+            IndexName="ranked",
             KeyConditionExpression="toppk = :shard",
             ExpressionAttributeValues={":shard": {"S": f"GAME#chess#{shard:02}"}},
             Select="COUNT",

@@ -11,6 +11,7 @@ from sortkey_services.social.users import MAX_PINS, PinAnswer
 from tests.sortkey_services.social.conftest import Service
 
 
+@pytest.mark.slow
 def test_of_more_than_a_hundred_at_once_a_hundred_are_pinned(service: Service) -> None:
     service.users("ada")
     posts = [f"post{number:03}" for number in range(MAX_PINS + 15)]

@@ -49,5 +49,6 @@ async def session(server: ServerProcess) -> None:
         await db.delete_table(TableName=name)
 
 
+@pytest.mark.slow
 def test_session(server: ServerProcess) -> None:
     asyncio.run(session(server))

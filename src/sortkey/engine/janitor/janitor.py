@@ -10,13 +10,19 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from typing import Final
 
+from sortkey.clock import DEADLINE, monotonic
 from sortkey.engine.janitor.backfill import fill_expiries, fill_indexes
 from sortkey.engine.janitor.removal import TokenSweep, drop_ownerless_expiries, empty_spaces, expire_items, trim_streams
 from sortkey.engine.tables.core import Core
+from sortkey.storage import FolderBusy
 
 Step = Callable[[Core], Iterator[None]]
 """Work in chunks: each `next` does one chunk, and the iterator ends when there is no more work."""
+
+WRITE_WAIT_SECONDS: Final = 1.0
+"""How long a chunk, and with it `close`, waits for another process that writes."""
 
 _logger = logging.getLogger(__name__)
 
@@ -62,9 +68,11 @@ class Janitor:
     def _run(self) -> None:
         while not self._closing.is_set():
             self._woken.clear()
+            DEADLINE.set(monotonic() + WRITE_WAIT_SECONDS)
             for _ in _in_turns([_surviving(step, self._core) for step in self._steps]):
                 if self._closing.is_set():
                     return
+                DEADLINE.set(monotonic() + WRITE_WAIT_SECONDS)
             self._woken.wait(self._core.settings.sweep_seconds)
 
 
@@ -84,5 +92,7 @@ def _surviving(step: Step, core: Core) -> Iterator[None]:
     """The step; an error is logged and ends it until the next sweep."""
     try:
         yield from step(core)
+    except FolderBusy as busy:
+        _logger.debug("%s; the next sweep tries again", busy)
     except Exception:
         _logger.exception("a janitor step failed; the next sweep tries again")

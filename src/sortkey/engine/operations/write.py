@@ -19,7 +19,14 @@ from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams import stream_writer
 from sortkey.engine.tables import expiry_index, index_rows
 from sortkey.engine.tables.core import Answer, Core
-from sortkey.engine.tables.table import Index, Table, check_index_keys, checked_row_key, row_key_in_item
+from sortkey.engine.tables.table import (
+    Index,
+    Table,
+    check_index_keys,
+    check_scalar_keys,
+    checked_row_key,
+    row_key_in_item,
+)
 from sortkey.errors import ConditionalCheckFailedException, ValidationException
 from sortkey.expressions import Condition, Update
 from sortkey.limits import ITEM_BYTES
@@ -93,14 +100,15 @@ def row_key_to_put(table: Table, new: Normalised) -> bytes:
 class PreparedPut:
     """A new item as its row, and its index rows: what follows from the item alone.
 
-    The item itself is not kept: it takes ten times as much memory, and few puts need it again.
+    The item itself is kept only on request: it takes ten times as much memory, and few puts need it again.
     """
 
-    __slots__ = ("index_rows", "key", "row", "size", "table")
+    __slots__ = ("index_rows", "item", "key", "row", "size", "table")
 
-    def __init__(self, table: Table, new: Normalised) -> None:
+    def __init__(self, table: Table, new: Normalised, keeps_item: bool = False) -> None:
         """Raises what a put of the item raises."""
         self.table = table
+        self.item = new.item if keeps_item else None
         self.size = new.size
         self.index_rows: Sequence[tuple[Index, index_rows.Row]] = ()
         if not table.indexes:
@@ -197,18 +205,21 @@ def replace(
     return Consumed(found.table, units, index_units)
 
 
-def put_prepared(batch: WriteBatch, put: PreparedPut) -> float:
-    """Put an item that was prepared for the table as it is; returns the write units, indexes included."""
+def put_prepared(batch: WriteBatch, put: PreparedPut, found: Found | None = None) -> float:
+    """Put an item that was prepared for the table as it is; returns the write units, indexes included. `found` is the
+    row as it is, if the caller has read it."""
     table = put.table
-    found = Found(table, put.key, batch.get(put.key))
+    if found is None:
+        found = Found(table, put.key, batch.get(put.key))
     units = put_row(batch, found, put.row, put.size)
-    if found.row is not None and table.followed:
-        index_units = _follow(batch, found, stored_item.decode(put.row), put.row, None)
-        return units + sum((index_units or {}).values())
-    for index, row in put.index_rows:
-        units += index_rows.insert(batch, index, row)
+    if found.row is not None and table.indexes:
+        units += index_rows.replace_all(batch, table, found.key, found.item, found.row, put.index_rows)
+    else:
+        for index, row in put.index_rows:
+            units += index_rows.insert(batch, index, row)
     if table.stream is not None or table.ttl_attribute is not None:
-        _follow_besides_indexes(batch, found, stored_item.decode(put.row), put.row, None)
+        new = stored_item.decode(put.row) if put.item is None else put.item
+        _follow_besides_indexes(batch, found, new, put.row, None)
     return units
 
 
@@ -271,20 +282,22 @@ class BulkPut:
 
     Items are put in the order in which they were added. The same key may occur twice; the last item remains. All are
     put or none: a damaged old row is found only in between, and then the queue aborts the transaction and fails this
-    work alone.
+    work alone. An item with a condition that its old row does not meet is left out; the answer says which ones are.
     """
 
     def __init__(self, core: Core) -> None:
         self._core = core
         self._tables: dict[str, Table] = {}
         self._puts: list[PreparedPut] = []
+        self._conditions: dict[int, Condition] = {}
+        """By the place of the put."""
         self.bytes = 0
         """The size of the items."""
 
     def __len__(self) -> int:
         return len(self._puts)
 
-    def add(self, table_name: str, item: Item) -> None:
+    def add(self, table_name: str, item: Item, condition: Condition | None = None) -> None:
         """Add a put. Raises the error of a PutItem of this item; the items that were added before are kept."""
         table = self._tables.get(table_name)
         if table is None:
@@ -292,7 +305,12 @@ class BulkPut:
                 table = self._tables[table_name] = self._core.catalog.require_named(snapshot, table_name)
         new = normalise_item(item)
         check_size(new.size)
-        self._puts.append(PreparedPut(table, new))
+        # Most items under a condition replace one, and are needed again for what follows.
+        prepared = PreparedPut(table, new, keeps_item=condition is not None)
+        if condition is not None:
+            check_scalar_keys(table, condition)
+            self._conditions[len(self._puts)] = condition
+        self._puts.append(prepared)
         self.bytes += new.size
 
     def work(self, batch: WriteBatch) -> Answer:
@@ -302,6 +320,21 @@ class BulkPut:
         if current != self._tables:
             puts = [put.for_table(current[put.table.name]) for put in puts]
         units = 0.0
+        if self._conditions:
+            return self._work_under_conditions(batch, puts)
         for put in puts:
             units += put_prepared(batch, put)
-        return {"ConsumedCapacity": {"CapacityUnits": units}}
+        return {"ConsumedCapacity": {"CapacityUnits": units}, "Unwritten": []}
+
+    def _work_under_conditions(self, batch: WriteBatch, puts: Sequence[PreparedPut]) -> Answer:
+        units = 0.0
+        unwritten: list[int] = []
+        for place, put in enumerate(puts):
+            condition = self._conditions.get(place)
+            found = Found(put.table, put.key, batch.get(put.key))
+            if condition is None or condition(found.item):
+                units += put_prepared(batch, put, found)
+            else:
+                unwritten.append(place)
+                units += write_units(found.size)
+        return {"ConsumedCapacity": {"CapacityUnits": units}, "Unwritten": unwritten}

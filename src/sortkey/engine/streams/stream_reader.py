@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import asyncio
 import struct
-import time
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
+from sortkey.clock import SystemClock, monotonic
 from sortkey.engine.rows import records
 from sortkey.engine.rows.catalog_entries import ShardEntry, StreamEntry
 from sortkey.engine.rows.records import SPACE_BYTES, space_bytes
@@ -212,12 +212,12 @@ def wait_for_records(core: Core, iterator: str, timeout: float) -> bool:
     """
     position = parse_iterator(iterator)
     space = space_bytes(position.space)
-    deadline = time.monotonic() + timeout
+    deadline = monotonic() + timeout
     while True:
         seen = core.signal.version(space)
         if _has_news(core, position):
             return True
-        left = deadline - time.monotonic()
+        left = deadline - monotonic()
         if left <= 0:
             return False
         core.signal.wait(space, seen, min(POLL_SECONDS, left))
@@ -236,16 +236,14 @@ async def wait_for_records_async(core: Core, iterator: str, timeout: float) -> b
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(written.set)
 
-    deadline = loop.time() + timeout
+    deadline, clock = monotonic() + timeout, SystemClock()
     stop_listening = core.signal.listen(on_commit)
     try:
         while not _has_news(core, position):
-            left = deadline - loop.time()
+            left = deadline - monotonic()
             if left <= 0:
                 return False
-            with suppress(TimeoutError):
-                async with asyncio.timeout(min(POLL_SECONDS, left)):
-                    await written.wait()
+            await clock.wait(written, min(POLL_SECONDS, left))
             written.clear()
         return True
     finally:

@@ -12,12 +12,11 @@ import secrets
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import msgspec
 
-from sortkey.clock import Clock, SystemClock
+from sortkey.clock import Clock, SystemClock, monotonic
 from sortkey.engine.rows import records
 from sortkey.engine.rows.catalog_entries import TableEntry
 from sortkey.engine.rows.partition_loads import PartitionLoads

@@ -7,7 +7,7 @@ is also what AWS charges for: a changed key costs the removal of the old row and
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.write_batch import WriteBatch
@@ -105,6 +105,19 @@ def apply(
         index_units = _replace(batch, index, before, after)
         if index_units:
             units[index.name] = index_units
+    return units
+
+
+def replace_all(
+    batch: WriteBatch, table: Table, key: bytes, old: Item, old_row: bytes, rows: Sequence[tuple[Index, Row]]
+) -> float:
+    """Change an item's rows to these, which are known already; returns their write units."""
+    owner = owner_of(key)
+    made = {index.name: row for index, row in rows}
+    units = 0.0
+    for index in table.indexes.values():
+        if index.reaches(key):
+            units += _replace(batch, index, row_of(index, old, owner, old_row), made.get(index.name))
     return units
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.delivery import RecordEntry, entry_of
-from sortkey.feeds.shards.passing_errors import is_passing
+from sortkey.feeds.shards.outages import Verdict
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
 from sortkey.model.items.table import Table
@@ -124,8 +124,8 @@ class _Batch:
         if error is None:
             self.handled = end
             return True
-        if is_passing(error) or end - self.handled == 1:
-            # In a moment the store may take it.
+        if self._feed.rule.verdict(error) is Verdict.OUTAGE or end - self.handled == 1:
+            # In a moment it may succeed; Lambda delivers it again.
             return False
         middle = (self.handled + end) // 2
         return await self._handle(middle) and await self._handle(end)

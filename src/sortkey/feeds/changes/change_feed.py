@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from sortkey.feeds.shards.dead_letter import DeadLetter
+from sortkey.feeds.shards.outages import ATTEMPTS, IN_A_ROW, ErrorNames, failure_rule
+from sortkey.model.calls.arguments import require_async
 from sortkey.model.calls.change import Change, ChangeReader
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
@@ -18,7 +20,6 @@ ItemT = TypeVar("ItemT", bound=Item)
 Start = Literal["horizon", "now"] | datetime
 
 MAX_BATCH: Final = 1000
-ATTEMPTS: Final = 5
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
@@ -39,9 +40,12 @@ class ChangeFeed(Generic[ItemT]):
     stopped. `start` counts when the feed is started for the first time: "horizon" begins with the oldest changes that
     the stream has, a day old at most; "now" with those to come; a datetime with those since then.
     A call gets up to `max_batch` changes; it waits up to `max_wait` seconds for more.
-    A batch that raised `attempts` times is divided until the change that raises is found. That one goes to the dead
-    letters, and `dead_letters`, if given, is called with it too. With `attempts=None` it is tried for ever. Errors of
-    the store and the network do not count.
+    A batch that raised `attempts` times is divided until the change that raises is found. If that one raises `attempts`
+    times and the next one does not, it goes to the dead letters, and `dead_letters`, if given, is called with it too.
+    An outage is waited for: an error of a connection, a time limit or a lock, or any error of `in_a_row` changes one
+    after the other. With `attempts=None` every error is. `outages` and `poison` name further exceptions, as classes or
+    as texts, such as "httpx.ReadTimeout": those that are outages, and those that send a change to the dead letters at
+    once. See docs/guides/change-feeds.md.
     """
 
     def __init__(
@@ -54,6 +58,9 @@ class ChangeFeed(Generic[ItemT]):
         max_batch: int = MAX_BATCH,
         max_wait: float = 0.0,
         attempts: int | None = ATTEMPTS,
+        in_a_row: int = IN_A_ROW,
+        outages: ErrorNames = (),
+        poison: ErrorNames = (),
         dead_letters: Callable[[DeadLetter], Awaitable[None]] | None = None,
     ) -> None:
         self.name = name
@@ -62,17 +69,22 @@ class ChangeFeed(Generic[ItemT]):
         self.start = start
         self.max_batch = max_batch
         self.max_wait = max_wait
-        self.attempts = attempts
         self.dead_letters = dead_letters
         self.reader = ChangeReader(of)
         self.table: Table = of if isinstance(of, Table) else of.__table__
         self._reject_wrong()
+        self.rule = failure_rule(f"change feed {name}", attempts, in_a_row, outages, poison)
+        """What is done with changes that raise."""
+        require_async(f"change feed {name}: on_changes", on_changes)
+        if dead_letters is not None:
+            require_async(f"change feed {name}: dead_letters", dead_letters)
 
     def __repr__(self) -> str:
         return f"<change feed {self.name} of {self.table.name}>"
 
     def _reject_wrong(self) -> None:
         name, given, wait = _anything(self.name), _anything(self.start), _anything(self.max_wait)
+        most = _anything(self.max_batch)
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise DeclarationError(
                 "the name of a change feed has 1 to 100 letters, digits, dots, dashes and underscores, "
@@ -87,9 +99,8 @@ class ChangeFeed(Generic[ItemT]):
             raise DeclarationError(
                 f'change feed {self.name}: start is "horizon", "now" or a datetime with a time zone, not {given!r}'
             )
-        for what, number, least in (("max_batch", self.max_batch, 1), ("attempts", self.attempts, 1)):
-            if not (number is None and what == "attempts") and (not isinstance(number, int) or number < least):
-                raise DeclarationError(f"change feed {self.name}: {what} is a number from {least} on, not {number!r}")
+        if not isinstance(most, int) or most < 1:
+            raise DeclarationError(f"change feed {self.name}: max_batch is a number from 1 on, not {most!r}")
         if not isinstance(wait, (int, float)) or wait < 0:
             raise DeclarationError(f"change feed {self.name}: max_wait is a number of seconds, not {wait!r}")
 

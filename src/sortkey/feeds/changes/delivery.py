@@ -1,9 +1,4 @@
-"""Delivers batches of one shard to `on_changes`, until each change is handled or given up.
-
-A batch that raised `attempts` times is divided in halves, each tried once, and so on, until the single change that
-raises is found. That one is tried `attempts` times more; then it goes to the dead letters, and the feed continues.
-Errors of the store and the network do not count: the batch is tried until they pass.
-"""
+"""Delivers batches of one shard to `on_changes`, until each change is handled or given up: see `OrderedDelivery`."""
 
 from __future__ import annotations
 
@@ -15,9 +10,11 @@ from typing import Any, Final, NamedTuple
 from sortkey.clock import WaitingClock
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.shard_reader import Record
+from sortkey.feeds.shards.blockage import Blockage
 from sortkey.feeds.shards.dead_letter import DeadLetter, dead_letter
 from sortkey.feeds.shards.metrics import ChangeFeedMetrics
-from sortkey.feeds.shards.passing_errors import is_passing
+from sortkey.feeds.shards.ordered_delivery import OrderedDelivery
+from sortkey.feeds.shards.outages import describe
 from sortkey.model.calls.change import Change, padded
 from sortkey.model.calls.steps import Pacing
 from sortkey.model.errors import DecodeError
@@ -46,7 +43,14 @@ def entry_of(feed: ChangeFeed[Any], record: Record, shard: str, *, low_level: bo
     return None if change is None else RecordEntry(record, change)
 
 
-class Delivery:
+More = Callable[[], Awaitable[Sequence[RecordEntry]]]
+
+
+async def nothing_more() -> Sequence[RecordEntry]:
+    return ()
+
+
+class Delivery(OrderedDelivery[RecordEntry]):
     def __init__(
         self,
         feed: ChangeFeed[Any],
@@ -59,57 +63,28 @@ class Delivery:
         pacing: Pacing = PACING,
     ) -> None:
         """Each of `sinks` is called with the dead letters, which are in the table already."""
+        blockage = Blockage(f"{feed.name}: {shard}", metrics.blockages, clock)
+        super().__init__(feed.rule, feed.max_batch, blockage, stopping, clock, pacing)
         self._feed = feed
         self._shard = shard
         self._session = session
         self._metrics = metrics
-        self._stopping = stopping
-        self._clock = clock
         self._sinks = sinks
-        self._pacing = pacing
+        self._more: More = nothing_more
 
-    async def deliver(self, entries: Sequence[RecordEntry]) -> bool:
-        """True when all are handled or given up; False if it was stopped before."""
-        readable = [entry for entry in entries if entry.change is not None]
-        if readable and not await self._handle(readable, self._feed.attempts):
+    async def deliver(self, entries: Sequence[RecordEntry], more: More = nothing_more) -> bool:
+        """True when all are handled or given up; False if it was stopped before. `more` reads those that come next, and
+        puts them into `entries`, too."""
+        self._more = more
+        readable = _readable(entries)
+        if readable and not await self.handle(readable):
             return False
         for entry in entries:
-            if entry.change is None and not await self._give_up(entry, entry.reason):
+            if entry.change is None and not await self._bury(entry, entry.reason):
                 return False
         return True
 
-    async def _handle(self, entries: Sequence[RecordEntry], attempts: int | None) -> bool:
-        tries = failures = 0
-        while True:
-            error = await self._try(entries)
-            if error is None:
-                return True
-            if not is_passing(error):
-                failures += 1
-                if attempts is not None and failures >= attempts:
-                    break
-            pause = self._pacing.pause(tries).seconds
-            tries += 1
-            _logger.warning(
-                "%s: attempt %d at %d changes of %s raised; retry in %.1f s",
-                self._feed.name,
-                tries,
-                len(entries),
-                self._shard,
-                pause,
-                exc_info=error,
-            )
-            if await self._clock.wait(self._stopping, pause):
-                return False
-        if len(entries) == 1:
-            return await self._give_up(entries[0], f"{type(error).__name__}: {error}")
-        half = len(entries) // 2
-        for part in (entries[:half], entries[half:]):
-            if not await self._handle(part, self._feed.attempts if len(part) == 1 else 1):
-                return False
-        return True
-
-    async def _try(self, entries: Sequence[RecordEntry]) -> Exception | None:
+    async def attempt(self, entries: Sequence[RecordEntry]) -> Exception | None:
         began = self._clock.monotonic()
         try:
             await self._feed.on_changes([entry.change for entry in entries if entry.change is not None])
@@ -121,7 +96,16 @@ class Delivery:
         self._metrics.handled += len(entries)
         return None
 
-    async def _give_up(self, entry: RecordEntry, reason: str) -> bool:
+    async def give_up(self, entry: RecordEntry, error: Exception) -> bool:
+        return await self._bury(entry, f"{type(error).__name__}: {error}")
+
+    async def more(self) -> Sequence[RecordEntry]:
+        return _readable(await self._more())
+
+    def describe(self, entries: Sequence[RecordEntry]) -> str:
+        return f"{self._feed.name}: {len(entries)} changes of {self._shard}"
+
+    async def _bury(self, entry: RecordEntry, reason: str) -> bool:
         content = entry.record.get("dynamodb", {})
         sequence = padded(str(content.get("SequenceNumber", "")))
         letter = dead_letter(self._feed.name, self._shard, sequence, entry.record, reason, self._clock.now())
@@ -131,12 +115,12 @@ class Delivery:
                 await self._session.put(letter)
                 for sink in self._sinks:
                     await sink(letter)
-            except Exception:
+            except Exception as error:  # noqa: BLE001 - a sink is the program's own code
                 # A change that is neither handled nor among the dead letters would be lost.
                 pause = self._pacing.pause(tries).seconds
                 tries += 1
                 _logger.warning(
-                    "%s: cannot write a dead letter; retry in %.1f s", self._feed.name, pause, exc_info=True
+                    "%s: cannot write a dead letter; retry in %.1f s: %s", self._feed.name, pause, describe(error)
                 )
                 if await self._clock.wait(self._stopping, pause):
                     return False
@@ -144,3 +128,7 @@ class Delivery:
                 self._metrics.dead += 1
                 _logger.error("%s: gave up the change %s of %s: %s", self._feed.name, sequence, self._shard, reason)
                 return True
+
+
+def _readable(entries: Sequence[RecordEntry]) -> list[RecordEntry]:
+    return [entry for entry in entries if entry.change is not None]

@@ -11,8 +11,7 @@ the shard by then. That is also what a process finds that was frozen and thawed.
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -21,10 +20,11 @@ from sortkey.clock import SystemClock, WaitingClock
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.delivery import Delivery, RecordEntry, entry_of
 from sortkey.feeds.changes.shard_reader import Record, ShardReader, pace_of
+from sortkey.feeds.shards.blockage import Blockage
 from sortkey.feeds.shards.lease_runner import STORE_PACING, LeaseRunner, RunnerSettings
 from sortkey.feeds.shards.leases import NOBODY, HeldLease, ShardKey, ShardLease, StreamShard, list_shards
 from sortkey.feeds.shards.metrics import ChangeFeedMetrics
-from sortkey.feeds.shards.passing_errors import is_passing
+from sortkey.feeds.shards.outages import is_outage
 from sortkey.limits import STREAM_RECORDS
 from sortkey.model.calls.change import padded
 from sortkey.model.errors import ModelError
@@ -41,14 +41,14 @@ LATEST_MARGIN: Final = timedelta(seconds=60)
 """If the first follower of a feed from now on dies before it has handled anything, the next one begins this much before
 the start: the store's clock may differ."""
 
-_logger = logging.getLogger(__name__)
-
 
 class ConsumerSettings(NamedTuple):
     lease_seconds: float
     clock: WaitingClock
     since: datetime | None
     """Changes before it are not delivered."""
+    save_seconds: float = SAVE_SECONDS
+    """How long what was handled may be unsaved."""
 
 
 class ShardConsumer:
@@ -75,7 +75,7 @@ class ShardConsumer:
         self._batch: list[RecordEntry] = []
         self._last_number = lease.handled
         self._batch_began = 0.0
-        self._troubles = 0
+        self._blockage = Blockage(f"{feed.name}: reading {lease.key.shard}", metrics.blockages, settings.clock)
         self._has_ended = False
         self._woken = asyncio.Event()
         self._waiters: list[asyncio.Future[None]] = []
@@ -108,12 +108,13 @@ class ShardConsumer:
                 try:
                     if not await self._take_turn():
                         return
-                    self._troubles = 0
+                    self._blockage.over()
                 except Exception as error:
-                    if not is_passing(error):
+                    if not is_outage(error):
                         raise
                     await self._pause(error)
         finally:
+            self._blockage.forget()
             self._has_ended = True
             _resolve(self._waiters)
 
@@ -142,7 +143,7 @@ class ShardConsumer:
         age = self._clock.monotonic() - self.lease.saved_at
         if self.lease.is_over:
             return False
-        if age >= self._settings.lease_seconds or (self.lease.is_unsaved and age >= SAVE_SECONDS):
+        if age >= self._settings.lease_seconds or (self.lease.is_unsaved and age >= self._settings.save_seconds):
             return await self.lease.save()
         return True
 
@@ -164,6 +165,16 @@ class ShardConsumer:
             elif entry.change is None or self._is_wanted(entry.change.at):
                 self._batch.append(entry)
 
+    async def _read_more(self) -> Sequence[RecordEntry]:
+        """A few more for the batch, if there are any now."""
+        before = len(self._batch)
+        while len(self._batch) == before:
+            records = await self._reader.read(min(self._feed.rule.in_a_row, self._feed.max_batch))
+            if not records:
+                break
+            await self._collect(records)
+        return self._batch[before:]
+
     def _is_wanted(self, at: datetime) -> bool:
         since = self._settings.since
         return since is None or at >= since
@@ -176,7 +187,7 @@ class ShardConsumer:
             if not is_due and not self._reader.has_ended:
                 return True
             self._behind_since = _moment(self._batch[0], self._behind_since)
-            if not await self._delivery.deliver(self._batch):
+            if not await self._delivery.deliver(self._batch, self._read_more):
                 return False
             self._behind_since = _moment(self._batch[-1], self._behind_since)
             self._batch = []
@@ -187,7 +198,7 @@ class ShardConsumer:
         """Until there may be records, something is to be saved, or someone waits."""
         seconds = IDLE_SECONDS
         if self.lease.is_unsaved:
-            seconds = SAVE_SECONDS
+            seconds = self._settings.save_seconds
         if self._batch:
             seconds = min(seconds, self._batch_began + self._feed.max_wait - self._clock.monotonic())
         if seconds <= 0 or self._woken.is_set():
@@ -208,24 +219,28 @@ class ShardConsumer:
             await waiting
 
     async def _pause(self, error: Exception) -> None:
-        pause = STORE_PACING.pause(self._troubles).seconds
-        self._troubles += 1
-        _logger.warning(
-            "%s: %s cannot be followed now; retry in %.1f s: %s",
-            self._feed.name,
-            self.lease.key.shard,
-            pause,
-            " ".join(str(error).split()),
-        )
+        pause = STORE_PACING.pause(self._blockage.tries).seconds
+        self._blockage.lasts_by(error)
         await self._clock.wait(self._stopping, pause)
 
 
 class FeedRunner(LeaseRunner[ShardConsumer]):
-    def __init__(self, session: AsyncSession, feed: ChangeFeed[Any], me: str, settings: RunnerSettings) -> None:
+    def __init__(
+        self,
+        session: AsyncSession,
+        feed: ChangeFeed[Any],
+        me: str,
+        settings: RunnerSettings,
+        on_saved: Callable[[str, str], None] | None = None,
+    ) -> None:
+        """With `on_saved`, each batch is saved at once, and it is called then: see `HeldLease`."""
         self.feed = feed
+        self._on_saved = on_saved
         self.metrics = ChangeFeedMetrics(feed.name, self._lag, lambda: len(self.consumers))
         super().__init__(session, feed.name, feed.name, me, settings, self.metrics)
         self._since: datetime | None = None
+        self._has_started = False
+        self._without_table = Blockage(f"{feed.name}: table {feed.table.name}", self.metrics.blockages, settings.clock)
 
     async def start(self) -> None:
         """Raises what prevents it: a missing table, a table without a stream, an unreachable store."""
@@ -235,6 +250,7 @@ class FeedRunner(LeaseRunner[ShardConsumer]):
                 f"change feed {self.feed.name}: table {self.feed.table.name} has no stream in this store; enable it "
                 f"with StreamViewType {self.feed.table.settings.stream}"
             )
+        self._has_started = True
         start, is_first = await self.book.started(self._start_time())
         self._since = start.since
         if is_first and self.feed.start == "now":
@@ -244,7 +260,12 @@ class FeedRunner(LeaseRunner[ShardConsumer]):
         await self._round()
 
     async def list_shards(self) -> list[list[StreamShard]]:
-        return await list_shards(self._session.client, self.feed.table.name)
+        streams = await list_shards(self._session.client, self.feed.table.name)
+        if streams:
+            self._without_table.over()
+        elif self._has_started:
+            self._without_table.lasts_by(ModelError("it was deleted, or has no stream any more"))
+        return streams
 
     async def last_sequence(self, key: ShardKey, lease: ShardLease) -> str:
         """The padded number of the last record that the shard has now; that of the checkpoint if there is none."""
@@ -315,7 +336,8 @@ class FeedRunner(LeaseRunner[ShardConsumer]):
             # The position is fixed before anybody is told that the feed has begun. If this follower dies before its
             # first checkpoint, the next one reads from the horizon, and drops what is older than the start.
             await reader.open()
-            await lease.save(from_latest=False)
+            await lease.save(from_latest=False, begun_from_latest=True)
+        lease.on_saved = self._on_saved
         stopping = asyncio.Event()
         settings = self._settings
         sinks = [sink for sink in (self.feed.dead_letters, settings.dead_letters) if sink is not None]
@@ -327,8 +349,18 @@ class FeedRunner(LeaseRunner[ShardConsumer]):
             delivery,
             self.metrics,
             stopping,
-            ConsumerSettings(settings.lease_seconds, settings.clock, self._since),
+            ConsumerSettings(
+                settings.lease_seconds,
+                settings.clock,
+                self._since if self._may_have_earlier(start) else None,
+                SAVE_SECONDS if self._on_saved is None else 0.0,
+            ),
         )
+
+    def _may_have_earlier(self, lease: ShardLease) -> bool:
+        """Whether a shard, as it is read, may have changes from before the start. The start "now" is a time of this
+        machine's clock, and changes have the store's, so the two are compared only if there is no position."""
+        return self.feed.start != "now" or (lease.begun_from_latest and not lease.checkpoint)
 
     def _reader(self, key: ShardKey, after: str, latest: bool) -> ShardReader:
         pace = pace_of(self._session.capabilities)

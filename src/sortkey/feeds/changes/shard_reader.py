@@ -34,6 +34,8 @@ class ReadPace(NamedTuple):
 
 
 _PACES: Final = {EMBEDDED: ReadPace(0.0, 0.0), SORTKEY: ReadPace(0.1, 0.0), DYNAMODB_LOCAL: ReadPace(0.1, 0.0)}
+IN_PROCESS_RECORDS: Final = 100
+"""Of one read of a store in the process, for which other tasks wait."""
 _AWS_PACE: Final = ReadPace(0.5, 0.2)
 """AWS allows five reads a second of a shard, over all its readers."""
 
@@ -81,7 +83,8 @@ class ShardReader:
             try:
                 if self._iterator is None:
                     await self.open()
-                answer = await self._client.get_records(ShardIterator=self._iterator, Limit=min(most, STREAM_RECORDS))
+                limit = min(most, STREAM_RECORDS if self._pace.idle else IN_PROCESS_RECORDS)
+                answer = await self._client.get_records(ShardIterator=self._iterator, Limit=limit)
             except ClientError as error:
                 self._reposition(error)
                 continue

@@ -36,6 +36,7 @@ class Consumer(Protocol):
         """Apply messages of one partition, in their order where it matters. Returns the rejected ones.
 
         When it returns, all the others are in the store. When it raises, any of them may have been applied, and the
-        feed delivers all of them again.
+        feed delivers all of them again: for as long as an outage lasts, or until it has found the one that fails alone,
+        which it rejects.
         """
         ...

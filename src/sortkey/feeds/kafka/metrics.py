@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from sortkey.feeds.shards.blockage import Blockages
 from sortkey.http.metrics import Families, Histogram, Samples
 
 FAMILIES: Final[Families] = {
@@ -13,6 +14,8 @@ FAMILIES: Final[Families] = {
     ),
     "sortkey_feed_messages_per_second": ("gauge", "Messages applied or rejected per second, recently."),
     "sortkey_feed_batch_seconds": ("histogram", "Time that the service took for a batch that succeeded."),
+    "sortkey_feed_blocked_seconds": ("gauge", "How long a partition has waited for an outage to end; 0 if none does."),
+    "sortkey_feed_blocked": ("gauge", "Partitions that wait for an outage to end, by the class of the error."),
     "sortkey_feed_lag": ("gauge", "Messages that are not committed yet, by partition."),
     "sortkey_feed_under_way": ("gauge", "Messages received and not yet handled; a large one counts as several."),
     "sortkey_feed_partitions": ("gauge", "Partitions that are assigned to this worker."),
@@ -37,6 +40,7 @@ class KafkaMetrics:
         self.paused = 0
         self.commits = {"ok": 0, "failed": 0}
         self.dead_letters = 0
+        self.blockages = Blockages()
 
     def handled(self, messages: int, rejected: int) -> None:
         self.applied += messages - rejected
@@ -57,4 +61,5 @@ class KafkaMetrics:
             samples[f'sortkey_feed_commits_total{{outcome="{outcome}"}}'] = number
         for partition, lag in self.lags.copy().items():
             samples[f'sortkey_feed_lag{{partition="{partition}"}}'] = lag
+        samples |= self.blockages.samples("sortkey_feed", "")
         return samples | self.batch_seconds.samples("sortkey_feed_batch_seconds")

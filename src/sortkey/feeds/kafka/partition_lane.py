@@ -1,7 +1,7 @@
-"""Delivers one partition's messages to the consumer, in order, one batch at a time, until each batch succeeds.
+"""Delivers one partition's messages to the consumer, in order, one batch at a time, until each is applied or rejected.
 
-Lanes do not wait for each other, so partitions are handled concurrently. When the consumer raises, the batch is retried
-after a pause, and later messages wait.
+Lanes do not wait for each other, so partitions are handled concurrently. When the consumer raises, later messages wait:
+for the end of an outage, or until the message that fails alone is found and rejected (`OrderedDelivery`).
 
 `next_turn` limits the messages in progress, so that memory stays bounded when messages arrive faster than the store
 takes them. A message weighs 1, plus 1 for every 4 KiB. When a partition, or all of them together, reach their limit,
@@ -21,6 +21,9 @@ from typing import Final, NamedTuple
 from sortkey.clock import WaitingClock
 from sortkey.feeds.kafka.message import Consumer, Message, Rejected
 from sortkey.feeds.kafka.metrics import KafkaMetrics
+from sortkey.feeds.shards.blockage import Blockage
+from sortkey.feeds.shards.ordered_delivery import OrderedDelivery
+from sortkey.feeds.shards.outages import USUAL, FailureRule
 from sortkey.model.calls.steps import Pacing
 
 BATCH: Final = 1000
@@ -50,7 +53,7 @@ class Handled(NamedTuple):
     rejected: Sequence[Rejected]
 
 
-class PartitionLane:
+class PartitionLane(OrderedDelivery[Message]):
     """Used on the event loop only. A stopped lane ignores further messages."""
 
     def __init__(
@@ -61,15 +64,20 @@ class PartitionLane:
         metrics: KafkaMetrics,
         pacing: Pacing,
         clock: WaitingClock,
+        rule: FailureRule = USUAL,
     ) -> None:
+        self._stopped = asyncio.Event()
+        blockage = Blockage(f"partition {partition}", metrics.blockages, clock)
+        super().__init__(rule, BATCH, blockage, self._stopped, clock, pacing)
         self.partition = partition
         self._consumer = consumer
         self._report = report
         self._metrics = metrics
-        self._pacing = pacing
-        self._clock = clock
         self._waiting: deque[MessageChunk] = deque()
-        self._stopped = asyncio.Event()
+        self._batch = MessageChunk((), 0)
+        """What is under way."""
+        self._rejected: list[Rejected] = []
+        """Of the batch."""
         self._working: asyncio.Task[None] | None = None
 
     def deliver(self, chunk: MessageChunk) -> None:
@@ -91,12 +99,39 @@ class PartitionLane:
             task.cancel()
             await asyncio.wait([task])
 
+    async def attempt(self, entries: Sequence[Message]) -> Exception | None:
+        began = self._clock.monotonic()
+        try:
+            rejected = tuple(await self._consumer.consume(entries))
+        except Exception as error:  # noqa: BLE001 - the service's own code may raise anything
+            self._metrics.retried += len(entries)
+            return error
+        self._metrics.batch_seconds.count(self._clock.monotonic() - began)
+        self._rejected += rejected
+        return None
+
+    async def give_up(self, entry: Message, error: Exception) -> bool:
+        """The dead letter is sent with the offset of the batch."""
+        self._rejected.append(Rejected(entry, f"{type(error).__name__}: {error}"))
+        _logger.error("partition %d: gave up the message at offset %d", self.partition, entry.offset, exc_info=error)
+        return True
+
+    async def more(self) -> Sequence[Message]:
+        if not self._waiting:
+            return ()
+        chunk = self._waiting.popleft()
+        self._batch = MessageChunk([*self._batch.messages, *chunk.messages], self._batch.weight + chunk.weight)
+        return chunk.messages
+
+    def describe(self, entries: Sequence[Message]) -> str:
+        return f"partition {self.partition}: {len(entries)} messages from offset {entries[0].offset}"
+
     async def _work(self) -> None:
         while self._waiting:
-            batch = self._next_batch()
-            rejected = await self._apply(batch.messages)
-            if rejected is None:
+            self._batch, self._rejected = self._next_batch(), []
+            if not await self.handle(self._batch.messages):
                 return
+            batch, rejected = self._batch, sorted(self._rejected, key=_offset)
             self._metrics.handled(len(batch.messages), len(rejected))
             self._report(Handled(self, batch.weight, batch.messages[-1].offset + 1, rejected))
         self._working = None
@@ -112,32 +147,9 @@ class PartitionLane:
             weight += chunk.weight
         return MessageChunk(messages, weight)
 
-    async def _apply(self, messages: Sequence[Message]) -> Sequence[Rejected] | None:
-        """Returns the rejected messages, or None if the lane was stopped before the consumer succeeded."""
-        attempt = 0
-        while True:
-            started = self._clock.monotonic()
-            try:
-                rejected = tuple(await self._consumer.consume(messages))
-            except Exception:
-                # After any error the messages may not be in the store, so continuing would lose them.
-                pause = self._pacing.pause(attempt).seconds
-                _logger.warning(
-                    "partition %d: attempt %d at %d messages from offset %d raised; retry in %.1f s",
-                    self.partition,
-                    attempt + 1,
-                    len(messages),
-                    messages[0].offset,
-                    pause,
-                    exc_info=True,
-                )
-            else:
-                self._metrics.batch_seconds.count(self._clock.monotonic() - started)
-                return rejected
-            self._metrics.retried += len(messages)
-            attempt += 1
-            if await self._clock.wait(self._stopped, pause):
-                return None
+
+def _offset(rejected: Rejected) -> int:
+    return rejected.message.offset
 
 
 def weight(message: Message) -> int:

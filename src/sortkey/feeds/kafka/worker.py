@@ -39,6 +39,7 @@ from sortkey.feeds.kafka.partition_lane import (
     next_turn,
     weight,
 )
+from sortkey.feeds.shards.outages import USUAL, FailureRule
 from sortkey.model.calls.steps import Pacing
 
 Report = Callable[[Handled], None]
@@ -71,8 +72,15 @@ class KafkaWorker:
     """Runs once, on the event loop of the consumer's session."""
 
     def __init__(
-        self, settings: KafkaSettings, consumer: Consumer, pacing: Pacing = PACING, clock: WaitingClock | None = None
+        self,
+        settings: KafkaSettings,
+        consumer: Consumer,
+        pacing: Pacing = PACING,
+        clock: WaitingClock | None = None,
+        rule: FailureRule = USUAL,
     ) -> None:
+        """`rule` says what is done with messages for which the consumer raises."""
+        self._rule = rule
         self.metrics = KafkaMetrics()
         self._settings = settings
         self._consumer = consumer
@@ -103,7 +111,7 @@ class KafkaWorker:
         Subscription(self._settings, self._lane, loop, self.metrics, joined, self._clock).poll_until(self._stopping)
 
     def _lane(self, partition: int, report: Report) -> PartitionLane:
-        return PartitionLane(partition, self._consumer, report, self.metrics, self._pacing, self._clock)
+        return PartitionLane(partition, self._consumer, report, self.metrics, self._pacing, self._clock, self._rule)
 
 
 class Subscription:

@@ -6,6 +6,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
+from uuid import uuid4
 
 import orjson
 
@@ -18,6 +19,8 @@ KEPT: Final = timedelta(days=14)
 REASON_CHARACTERS: Final = 4096
 RECORD_BYTES: Final = 300_000
 """An item has 400 KB at most; a record with two large images has more."""
+TIMER_SHARD: Final = "timers"
+"""In the place of a shard: the letter is of a timer."""
 _IMAGES: Final = ("OldImage", "NewImage")
 
 
@@ -45,6 +48,8 @@ class DeadLetter(Item, table=DEAD_LETTERS):
     expires: datetime
     complete: bool = True
     """False if the record was too large: its images are left out."""
+    token: str = ""
+    """Another one each time that the change or timer is given up; empty in letters of earlier versions."""
 
     key = Key("FEED#{feed}", "{shard}#{sequence}")
 
@@ -65,7 +70,12 @@ def dead_letter(feed: str, shard: str, sequence: str, record: Mapping[str, Any],
         at=at,
         expires=at + KEPT,
         complete=complete,
+        token=new_token(),
     )
+
+
+def new_token() -> str:
+    return uuid4().hex
 
 
 def as_json(record: Mapping[str, Any]) -> bytes:

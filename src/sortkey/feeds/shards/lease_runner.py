@@ -21,10 +21,11 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from sortkey.clock import SystemClock, WaitingClock
+from sortkey.feeds.shards.blockage import Blockage
 from sortkey.feeds.shards.dead_letter import DeadLetter
 from sortkey.feeds.shards.leases import NOBODY, HeldLease, LeaseBook, ShardKey, ShardLease, StreamShard, may_start
 from sortkey.feeds.shards.metrics import ShardMetrics
-from sortkey.feeds.shards.passing_errors import is_passing
+from sortkey.feeds.shards.outages import is_outage
 from sortkey.model.calls.steps import Pacing
 from sortkey.model.sessions.async_session import AsyncSession
 
@@ -75,6 +76,7 @@ class LeaseRunner(ABC, Generic[ConsumerT]):
         self._settings = settings
         self._metrics = metrics
         self._clock = settings.clock
+        self._blockage = Blockage(f"{leases}: finding shards and leases", metrics.blockages, settings.clock)
         self._sightings = Sightings(settings.lease_seconds)
         self._unlisted: dict[ShardKey, float] = {}
         """Since when the shards of these leases are not listed."""
@@ -97,19 +99,15 @@ class LeaseRunner(ABC, Generic[ConsumerT]):
 
     async def run(self) -> None:
         """Until `stop`. Raises what a consumer raised that is not an error of the store."""
-        troubles = 0
         while not self._stopping.is_set():
             try:
                 await self._next_round(self.round_seconds)
-                troubles = 0
+                self._blockage.over()
             except Exception as error:
-                if not is_passing(error):
+                if not is_outage(error):
                     raise
-                pause = STORE_PACING.pause(troubles).seconds
-                troubles += 1
-                _logger.warning(
-                    "%s: leases cannot be kept now; retry in %.1f s: %s", self.name, pause, error, exc_info=True
-                )
+                pause = STORE_PACING.pause(self._blockage.tries).seconds
+                self._blockage.lasts_by(error)
                 await self._clock.wait(self._stopping, pause)
                 self._round_now.set()
 
@@ -213,7 +211,7 @@ class LeaseRunner(ABC, Generic[ConsumerT]):
         try:
             await consumer.lease.give_up()
         except Exception as error:
-            if not is_passing(error):
+            if not is_outage(error):
                 raise
             _logger.warning("%s: a lease stays until it expires: %s", self.name, error)
         finally:

@@ -13,7 +13,7 @@ its next write.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -87,6 +87,8 @@ class ShardLease(Item, table=FEEDS):
     """The sequence number of the last change that was handled; empty before the first one, SHARD_END after the last."""
     from_latest: bool = False
     """Whether it starts with changes to come, as long as nobody has begun."""
+    begun_from_latest: bool = False
+    """Whether somebody has begun so. If there is no checkpoint, what came before the feed's start is still in it."""
     wanted_by: str = NOBODY
     """The follower that asks the owner to hand it over."""
 
@@ -182,6 +184,8 @@ class HeldLease:
         self._clock = clock
         self._saved = lease.checkpoint
         self._writing = asyncio.Lock()
+        self.on_saved: Callable[[str, str], None] | None = None
+        """Is called with the shard's id and the sequence number up to which it is now known to be handled."""
 
     @property
     def is_unsaved(self) -> bool:
@@ -203,6 +207,8 @@ class HeldLease:
                 self.is_lost = self.is_over = True
                 return False
             self.saved_at, self._saved, self.wanted_by = began, handled, lease.wanted_by
+            if self.on_saved is not None:
+                self.on_saved(self.key.shard, handled)
             return True
 
     async def finish(self) -> None:

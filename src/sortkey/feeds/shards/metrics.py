@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from sortkey.feeds.shards.blockage import Blockages
 from sortkey.http.metrics import Families, Histogram, Samples
 
 _FEED: Final = "sortkey_change_feed"
@@ -22,6 +23,8 @@ FAMILIES: Final[Families] = {
         "gauge",
         "From the last handled change to now, of the shard that is furthest behind; 0 when nothing is left.",
     ),
+    f"{_FEED}_blocked_seconds": ("gauge", "How long the feed has waited for an outage to end; 0 if there is none."),
+    f"{_FEED}_blocked": ("gauge", "Shards that wait for an outage to end, by the class of the error."),
     f"{_FEED}_leases": ("gauge", "Shards that this process follows."),
     f"{_FEED}_takeovers_total": ("counter", "Leases taken from a follower that no longer renewed them."),
     f"{_FEED}_lost_leases_total": ("counter", "Leases that another follower took while this one had them."),
@@ -31,6 +34,8 @@ FAMILIES: Final[Families] = {
         "Timers by outcome: handled, dead (sent to the dead letters), or dropped, which no item asks for any more.",
     ),
     f"{_TIMERS}_retries_total": ("counter", "Calls of on_due that raised."),
+    f"{_TIMERS}_blocked_seconds": ("gauge", "How long timers have waited for an outage to end; 0 if there is none."),
+    f"{_TIMERS}_blocked": ("gauge", "1 while timers wait for an outage to end, by the class of the error."),
     f"{_TIMERS}_late_seconds": ("histogram", "From the time of a timer to the call of on_due that succeeded."),
     f"{_TIMERS}_running": ("gauge", "Calls of on_due that are under way."),
     f"{_TIMERS}_leases": ("gauge", "Shards of timers that this process handles."),
@@ -48,6 +53,7 @@ class ShardMetrics:
         self.retries = 0
         self.takeovers = 0
         self.lost = 0
+        self.blockages = Blockages()
         self._prefix = prefix
         self._label = label
         self._leases = leases
@@ -59,7 +65,7 @@ class ShardMetrics:
             f"{prefix}_leases{{{label}}}": self._leases(),
             f"{prefix}_takeovers_total{{{label}}}": self.takeovers,
             f"{prefix}_lost_leases_total{{{label}}}": self.lost,
-        }
+        } | self.blockages.samples(prefix, label)
 
 
 class ChangeFeedMetrics(ShardMetrics):

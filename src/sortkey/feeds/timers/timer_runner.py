@@ -3,171 +3,126 @@
 What is due in a shard is read and divided by group: one call of a group runs at a time, by the order of its timers. A
 timer that raised waits while others go on.
 
-`TimerCall` calls `on_due` for one timer: it checks that an item still asks for it, and deletes it when it is done.
-Every step may be repeated. The timer is deleted last, and only in the version that was read before the check: an item
-that asks for the same instant meanwhile sets the timer again, and it stays.
+A change that is delivered again sets its timer again. If that were possible after the timer was handled, it would be
+handled twice. So a timer is called only when the feed has saved that it has handled the change: only calls that are
+under way when a process dies can repeat. The feed saves after each batch, so this takes one write. If it takes longer
+than three lease times, for example because the stream has trimmed the change, the timer is called nevertheless.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
 from typing import Any, Final, NamedTuple
-
-import msgspec
 
 from sortkey.clock import WaitingClock
 from sortkey.feeds.changes.change_feed import ChangeFeed
-from sortkey.feeds.shards.dead_letter import KEPT, REASON_CHARACTERS, DeadLetter
+from sortkey.feeds.shards.blockage import Blockage
 from sortkey.feeds.shards.lease_runner import STORE_PACING, LeaseRunner, RunnerSettings
-from sortkey.feeds.shards.leases import HeldLease, ShardKey, StreamShard
+from sortkey.feeds.shards.leases import SHARD_END, FeedStart, HeldLease, LeaseBook, ShardKey, StreamShard
 from sortkey.feeds.shards.metrics import TimerMetrics
-from sortkey.feeds.shards.passing_errors import is_passing
-from sortkey.feeds.timers.timers import Timers
-from sortkey.model.calls.change import Change
-from sortkey.model.calls.steps import Pacing
+from sortkey.feeds.shards.outages import is_outage
+from sortkey.feeds.timers.timer_call import TimerCall, TimerFailures, TimerKey, Tries, timer_key
+from sortkey.feeds.timers.timers import Timers, announced, day_read, days_passed
+from sortkey.model.calls.change import Change, padded
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.patterns.timer_book import Timer, TimerBook, day_of
+from sortkey.patterns.timer_book import Timer, TimerBook
 
-PACING: Final = Pacing(first_pause=0.2, longest_pause=60.0)
-"""Between attempts at a timer."""
 READ: Final = 256
 """Timers that are read at once."""
 WATCH_SECONDS: Final = 0.1
-"""Between two looks at the timers of other workers."""
+"""Between two looks at the timers of other workers, and at the feed of another process."""
+PATIENCE: Final = 3
+"""Lease times that a timer waits for the feed to save its change."""
 _SHARDS: Final = "timers"
 
-_logger = logging.getLogger(__name__)
 
+class SavedChanges:
+    """Up to where the feed of a schedule has saved what it handled, by any process."""
 
-class Tries(NamedTuple):
-    """What was tried of one timer."""
-
-    tries: int = 0
-    failures: int = 0
-    """Those that count: not for errors of the store."""
-    again: float = 0.0
-    """When to try again, by the monotonic clock."""
-
-
-class TimerCall:
-    def __init__(
-        self,
-        timers: Timers[Any],
-        book: TimerBook,
-        metrics: TimerMetrics,
-        clock: WaitingClock,
-        sinks: Sequence[Callable[[DeadLetter], Awaitable[None]]],
-        pacing: Pacing = PACING,
-    ) -> None:
-        """Each of `sinks` is called with the dead letters."""
-        self._timers = timers
-        self._book = book
-        self._metrics = metrics
+    def __init__(self, leases: LeaseBook, patience: float, clock: WaitingClock, saved: dict[str, str]) -> None:
+        """`leases` are those of the feed, and `saved` padded sequence numbers, by shard, for all shards of timers."""
+        self._leases = leases
+        self._patience = patience
         self._clock = clock
-        self._sinks = sinks
-        self._pacing = pacing
+        self._saved = saved
+        self._first_seen: dict[TimerKey, float] = {}
+        """When timers were first found whose change was not saved."""
 
-    async def call(self, timer: Timer, before: Tries) -> Tries | None:
-        """None if it is done; otherwise what was tried, to be called with again."""
-        try:
-            await self._handle(timer)
-        except Exception as error:  # noqa: BLE001 - the program's own code may raise anything
-            return await self._failed(timer, before, error)
-        return None
+    async def split(self, timers: Sequence[Timer]) -> tuple[list[Timer], bool]:
+        """Those that can be called, and whether others wait."""
+        if all(map(self._has, timers)):
+            self._first_seen.clear()
+            return list(timers), False
+        leases = await self._leases.leases()
+        known = {key.shard for key in leases}
+        for key, lease in leases.items():
+            if lease.has_ended:
+                known.discard(key.shard)
+            elif lease.checkpoint:
+                self._saved[key.shard] = padded(lease.checkpoint)
+        now = self._clock.monotonic()
+        # A shard that has ended, or has no lease any more, delivers nothing again.
+        waiting = [each for each in timers if not self._has(each) and each.change_shard in known]
+        self._first_seen = {timer_key(each): self._first_seen.get(timer_key(each), now) for each in waiting}
+        late = {key for key, since in self._first_seen.items() if now - since >= self._patience}
+        held = {timer_key(each) for each in waiting} - late
+        return [each for each in timers if timer_key(each) not in held], bool(held)
 
-    async def _handle(self, timer: Timer) -> None:
-        if not await self._book.is_asked_for(timer):
-            self._metrics.dropped += await self._book.done(timer)
-            return
-        due = self._timers.schedule.due(self._book.session, timer.occurrence)
-        self._metrics.running += 1
-        try:
-            await self._timers.on_due(due)
-        finally:
-            self._metrics.running -= 1
-        self._metrics.handled += 1
-        self._metrics.late_seconds.count((self._book.now - timer.at).total_seconds())
-        await self._book.done(timer)
-
-    async def _failed(self, timer: Timer, before: Tries, error: Exception) -> Tries | None:
-        self._metrics.retries += 1
-        failures = before.failures + (not is_passing(error))
-        attempts = self._timers.attempts
-        if attempts is not None and failures >= attempts:
-            try:
-                await self._give_up(timer, f"{type(error).__name__}: {error}")
-            except Exception as trouble:
-                # A timer that is neither handled nor among the dead letters would be lost.
-                _logger.warning("%s: cannot write a dead letter", self._timers.name, exc_info=True)
-                error = trouble
-            else:
-                return None
-        pause = self._pacing.pause(before.tries).seconds
-        _logger.warning(
-            "%s: attempt %d at %s, due at %s, raised; retry in %.1f s",
-            self._timers.name,
-            before.tries + 1,
-            timer.group,
-            timer.at.isoformat(),
-            pause,
-            exc_info=error,
-        )
-        return Tries(before.tries + 1, failures, self._clock.monotonic() + pause)
-
-    async def _give_up(self, timer: Timer, reason: str) -> None:
-        at = self._book.now.replace(microsecond=0)
-        letter = dead_letter(self._timers.name, timer, reason, at)
-        await self._book.session.put(letter)
-        for sink in self._sinks:
-            await sink(letter)
-        await self._book.done(timer)
-        self._metrics.dead += 1
-        _logger.error("%s: gave up %s, due at %s: %s", self._timers.name, timer.group, timer.at.isoformat(), reason)
+    def _has(self, timer: Timer) -> bool:
+        return timer.change_sequence <= self._saved.get(timer.change_shard, "")
 
 
 class ShardSettings(NamedTuple):
     lease_seconds: float
     clock: WaitingClock
     since: date
-    """The first day that may have timers, unless the lease knows a later one."""
+    """The first day that may have timers."""
     parallel: int
     poll: float
     done: Callable[[], None]
     """Is called when a call has ended."""
+    blockage: Blockage
+    """Of the requests for its timers."""
 
 
 class TimerShard:
-    def __init__(self, book: TimerBook, lease: HeldLease, call: TimerCall, settings: ShardSettings) -> None:
+    def __init__(
+        self, book: TimerBook, lease: HeldLease, call: TimerCall, saved: SavedChanges, settings: ShardSettings
+    ) -> None:
         self.lease = lease
+        self._saved = saved
         self._book = book
         self._call = call
         self._settings = settings
         self._clock = settings.clock
         self._shard = int(lease.key.shard)
-        self._since = date.fromisoformat(lease.handled) if lease.handled else settings.since
+        self._since = settings.since
         self._ready: dict[str, list[Timer]] = {}
         """What was read and is not yet begun, by group."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """The calls that were begun, by group."""
-        self._tries: dict[tuple[datetime, str], Tries] = {}
+        self._tries: dict[TimerKey, Tries] = {}
         """What was tried of timers that raised, by their times and groups."""
         self._wakes_at: datetime | None = None
         """Until when it sleeps; None while it works."""
         self._stopping = asyncio.Event()
         self._woken = asyncio.Event()
-        self._troubles = 0
+        self._looked = self._clock.monotonic(), book.now
+        """When it last read what was due, by the monotonic clock and by the session's."""
+        self._waits_for_feed = False
+        """Whether a timer is due whose change the feed has not saved yet."""
+        self._blockage = settings.blockage
 
     def stop(self) -> None:
         """Calls that are under way are finished."""
         self._stopping.set()
         self._woken.set()
 
-    def wake(self, at: datetime) -> None:
-        """A timer was set for this instant."""
-        if self._wakes_at is None or at < self._wakes_at:
+    def wake(self, at: datetime | None) -> None:
+        """A timer was set for this instant; None for one that is due."""
+        if self._wakes_at is None or at is None or at < self._wakes_at:
             self._woken.set()
 
     async def run(self) -> None:
@@ -178,15 +133,18 @@ class TimerShard:
                     if not await self._has_lease():
                         break
                     await self._take_turn()
-                    self._troubles = 0
+                    self._blockage.over()
                 except Exception as error:
-                    if not is_passing(error):
+                    if not is_outage(error):
                         raise
                     await self._pause(error)
             self._ready.clear()
             if self._tasks:
                 await asyncio.wait(self._tasks.values())
         finally:
+            self._blockage.forget()
+            for key in self._tries:
+                self._call.failures.left(key)
             for task in self._tasks.values():
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -196,44 +154,69 @@ class TimerShard:
         self._wakes_at = None
         for group in [group for group, task in self._tasks.items() if task.done()]:
             self._tasks.pop(group).result()
+        failures = self._call.failures
+        if failures.pause:
+            # What was read before the outage may be out of date after it.
+            self._ready.clear()
+            await self._sleep(failures.pause)
+            return
         if not self._ready:
             await self._read()
-        while self._ready and len(self._tasks) < self._settings.parallel:
+        parallel = failures.parallel(self._settings.parallel)
+        while self._ready and len(self._tasks) < parallel:
             group, chain = self._ready.popitem()
             self._tasks[group] = asyncio.create_task(self._work(chain))
-        if len(self._tasks) >= self._settings.parallel or self._ready:
+        if len(self._tasks) >= parallel or self._ready:
             await self._sleep(self._settings.poll)
         else:
             await self._sleep(await self._seconds())
 
     async def _read(self) -> None:
         """What is due, is not under way, and does not wait for its next attempt."""
-        now, moment = self._clock.monotonic(), self._book.now
-        self._since = await self._book.first_day(self._shard, self._since, moment)
-        self.lease.handled = self._since.isoformat()
+        now, moment = self._looked = self._clock.monotonic(), self._book.now
+        await self._pass_days(moment)
         waiting = sum(tries.again > now for tries in self._tries.values())
         limit = READ + waiting + len(self._tasks)
+        found = [
+            timer
+            async for timer in self._book.due(self._shard, self._since, moment, limit)
+            if timer.group_id not in self._tasks and self._tries.get(timer_key(timer), Tries()).again <= now
+        ]
+        found, self._waits_for_feed = await self._saved.split(found)
         ready: dict[str, list[Timer]] = {}
-        async for timer in self._book.due(self._shard, self._since, moment, limit):
-            tries = self._tries.get(_timer_key(timer))
-            if timer.group_id not in self._tasks and (tries is None or tries.again <= now):
-                ready.setdefault(timer.group_id, []).append(timer)
+        for timer in found:
+            ready.setdefault(timer.group_id, []).append(timer)
+        for chain in ready.values():
+            chain.sort(key=timer_key)
         # Those that have waited longest come first; `popitem` takes the last.
         self._ready = dict(reversed(ready.items()))
+
+    async def _pass_days(self, moment: datetime) -> None:
+        """See `TimerBook`: a day is passed if it is empty after it was saved that it is passed."""
+        first = await self._book.first_day(self._shard, self._since, moment)
+        if first > self._since:
+            self.lease.handled = announced(self._since, first)
+            if not await self.lease.save():
+                return
+            first = await self._book.first_day(self._shard, self._since, moment)
+        self._since = first
+        self.lease.handled = first.isoformat()
 
     async def _work(self, chain: list[Timer]) -> None:
         try:
             for timer in chain:
                 if self._stopping.is_set() or not await self._has_lease():
                     return
-                tries = await self._call.call(timer, self._tries.get(_timer_key(timer), Tries()))
+                if self._call.failures.pause:
+                    return
+                tries = await self._call.call(timer, self._tries.get(timer_key(timer), Tries()))
                 if tries is None:
-                    self._tries.pop(_timer_key(timer), None)
+                    self._tries.pop(timer_key(timer), None)
                 else:
-                    self._tries[_timer_key(timer)] = tries
+                    self._tries[timer_key(timer)] = tries
         except Exception as error:
             # The lease could not be asked for; the turn finds out what is the matter.
-            if not is_passing(error):
+            if not is_outage(error):
                 raise
         finally:
             self._woken.set()
@@ -241,12 +224,16 @@ class TimerShard:
 
     async def _seconds(self) -> float:
         """Until something may be due."""
-        moment = self._book.now
+        # What has come due since it looked is not in what it found.
+        began, moment = self._looked
         at = await self._book.next_after(self._shard, moment)
         seconds = min(self._settings.poll, (at - moment).total_seconds())
+        if self._waits_for_feed:
+            seconds = min(seconds, WATCH_SECONDS)
         # Those of a group that is busy wait until it is done, which ends the sleep.
         again = [tries.again for (_, group), tries in self._tries.items() if group not in self._tasks]
-        return max(0.0, min([seconds, *(each - self._clock.monotonic() for each in again)]))
+        until = min([began + seconds, *again])
+        return max(0.0, until - self._clock.monotonic())
 
     async def _sleep(self, seconds: float) -> None:
         self._wakes_at = self._book.now + timedelta(seconds=seconds)
@@ -260,15 +247,8 @@ class TimerShard:
         return True
 
     async def _pause(self, error: Exception) -> None:
-        pause = STORE_PACING.pause(self._troubles).seconds
-        self._troubles += 1
-        _logger.warning(
-            "%s: the timers of shard %d cannot be read now; retry in %.1f s: %s",
-            self._book.schedule.name,
-            self._shard,
-            pause,
-            " ".join(str(error).split()),
-        )
+        pause = STORE_PACING.pause(self._blockage.tries).seconds
+        self._blockage.lasts_by(error)
         await self._clock.wait(self._stopping, pause)
 
 
@@ -279,14 +259,20 @@ class TimerRunner(LeaseRunner[TimerShard]):
         super().__init__(session, timers.name, timers.leases, me, settings, self.metrics)
         self.feed: ChangeFeed[Any] = ChangeFeed(timers.name, timers.schedule.source.cls, self._on_changes)
         """Sets the timers; it is to be run, too."""
-        self._book = TimerBook(session, timers.schedule)
-        self._since: date = day_of(self._book.now)
+        self._book = TimerBook(session, timers.schedule, self._days_passed)
+        self._start = FeedStart(feed=timers.leases, since=self._book.now)
+        self._saved: dict[str, str] = {}
+        """Up to where the feed has saved what it handled: padded sequence numbers, by shard of the stream."""
+        self._failures = TimerFailures(
+            timers.rule, Blockage(timers.name, self.metrics.blockages, settings.clock), settings.clock
+        )
+        self._unsaved: list[Timer] = []
+        """Timers that were set, and whose changes the feed has not saved yet."""
 
     async def start(self) -> None:
         """Before the feed starts, so that the day from which on there may be timers is known to all workers."""
-        start, _ = await self.book.started(self._book.now)
         # Set when the schedule was first run, or restored.
-        self._since = day_of(start.since or self._book.now)
+        self._start, _ = await self.book.started(self._book.now)
         await self.book.create(self._shards())
         await self._round()
 
@@ -300,55 +286,63 @@ class TimerRunner(LeaseRunner[TimerShard]):
         now = self._book.now
         self.changed.clear()
         while await self._is_due(now):
+            for worker in self.consumers.values():
+                # A test may have moved the machine's clock, while the worker waits for the time that it was.
+                worker.wake(None)
             await self.watch(WATCH_SECONDS)
             self.changed.clear()
 
     async def _is_due(self, now: datetime) -> bool:
         for key, lease in (await self.book.leases()).items():
-            since = date.fromisoformat(lease.checkpoint) if lease.checkpoint else self._since
+            since = day_read(lease, self._start)
             async for _ in self._book.due(int(key.shard), since, now, 1):
                 return True
         return False
 
-    async def _on_changes(self, changes: Sequence[Change[Any]]) -> None:
-        self._wake(await self._book.on_changes(changes))
-
-    def _wake(self, timers: Collection[Timer]) -> None:
+    def on_saved(self, shard: str, sequence: str) -> None:
+        """The feed has saved what it handled of a shard of its stream."""
+        if sequence != SHARD_END:
+            self._saved[shard] = padded(sequence)
+        timers, self._unsaved = self._unsaved, []
         for timer in timers:
             worker = self.consumers.get(_shard_key(timer.shard))
             if worker is not None:
                 worker.wake(timer.at)
 
+    async def finish(self) -> None:
+        await super().finish()
+        self._failures.forget()
+
+    async def _on_changes(self, changes: Sequence[Change[Any]]) -> None:
+        self._unsaved += await self._book.on_changes(changes)
+
+    async def _days_passed(self) -> dict[int, date]:
+        return await days_passed(self.book, self.timers.schedule.shards, self._start)
+
     async def _consumer(self, lease: HeldLease) -> TimerShard:
         timers, settings = self.timers, self._settings
         sinks = [sink for sink in (timers.dead_letters, settings.dead_letters) if sink is not None]
-        call = TimerCall(timers, self._book, self.metrics, settings.clock, sinks)
+        call = TimerCall(timers, self._book, self.metrics, settings.clock, sinks, self._failures)
         of_shard = ShardSettings(
-            settings.lease_seconds, settings.clock, self._since, timers.parallel, timers.poll, self.changed.set
+            settings.lease_seconds,
+            settings.clock,
+            day_read(lease.start, self._start),
+            timers.parallel,
+            timers.poll,
+            self.changed.set,
+            Blockage(f"{timers.name}: timers of shard {lease.key.shard}", self.metrics.blockages, settings.clock),
         )
-        return TimerShard(self._book, lease, call, of_shard)
+        saved = SavedChanges(
+            LeaseBook(self._session, self.feed.name, self.book.me, settings.clock),
+            PATIENCE * settings.lease_seconds,
+            settings.clock,
+            self._saved,
+        )
+        return TimerShard(self._book, lease, call, saved, of_shard)
 
     def _shards(self) -> list[ShardKey]:
         return [_shard_key(shard) for shard in range(self.timers.schedule.shards)]
 
 
-def dead_letter(schedule: str, timer: Timer, reason: str, now: datetime) -> DeadLetter:
-    """A timer among the dead letters; its record has the group and the instant."""
-    record = {"schedule": schedule, "group": msgspec.Raw(timer.group.encode()), "at": timer.at.astimezone(UTC)}
-    return DeadLetter(
-        feed=schedule,
-        shard="timers",
-        sequence=timer.occurrence.key(schedule),
-        record=msgspec.json.encode(record).decode(),
-        reason=reason[:REASON_CHARACTERS],
-        at=now,
-        expires=now + KEPT,
-    )
-
-
 def _shard_key(shard: int) -> ShardKey:
     return ShardKey(_SHARDS, f"{shard:03}")
-
-
-def _timer_key(timer: Timer) -> tuple[datetime, str]:
-    return timer.at, timer.group_id

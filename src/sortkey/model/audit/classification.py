@@ -1,7 +1,8 @@
 """`Classifier`: compares rows with the declarations of their table, one by one. It reads and writes nothing.
 
 It judges the TTL attribute, which DynamoDB reads as a number of seconds since 1970; the form of each value, because
-reading another form raises, and no condition finds it; the primary key; and the index keys (`index_keys.py`).
+reading another form raises, and no condition finds it; the primary key; computed fields (`computed_values.py`); and the
+index keys (`index_keys.py`).
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
+from sortkey.model.audit.computed_values import audit_computed
 from sortkey.model.audit.finding import Finding, Kind, Repair, Verdict
 from sortkey.model.audit.index_keys import audit_index_keys
 from sortkey.model.changes.row_rewrite import rewrite_row
 from sortkey.model.errors import DeclarationError, DecodeError, ModelError
-from sortkey.model.fields.codec import Field, Row
+from sortkey.model.fields.codec import Field, Row, stored_forms
 from sortkey.model.fields.converter import NULL, Value, any_form
 from sortkey.model.fields.numeric_times import to_epoch
-from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
+from sortkey.model.fields.stored_forms import is_same
+from sortkey.model.items.revision import next_revision
+from sortkey.model.items.schema import VERSION_ATTRIBUTE, IncompleteRow, IndexKeysDisagree, Schema
 from sortkey.model.items.table import Table
 from sortkey.model.keys.key_layout import KeyLayout
 
@@ -117,12 +121,51 @@ def in_form(stored: Value, own: Value) -> Value:
     return own
 
 
+def audit_stored_forms(row: Row, item: Any, *, rewrite: bool) -> OtherForms:
+    """What a row of the current version has in a form that its field reads and would not write. With `rewrite`, a
+    repair writes it in that one."""
+    findings: list[Finding] = []
+    sets: Row = {}
+    removes: list[str] = []
+    for name, (shown, stored) in stored_forms(item).items():
+        if shown is None:
+            detail = "NULL would not be written"
+            removes.append(name)
+        elif (own := _rewritten(stored, shown)) != stored:
+            detail = f"{stored!r} would be {own!r}; declare the stored form first, in sk.stored_as, to write it"
+            sets[name] = own
+        else:
+            continue
+        findings.append(Finding(Kind.PUT_REWRITES, name, detail, repairable=rewrite))
+    guards = {name: row[name] for name in (*sets, *removes)}
+    repair = Repair(sets, tuple(removes), {**guards, VERSION_ATTRIBUTE: row.get(VERSION_ATTRIBUTE)})
+    return OtherForms(tuple(findings), repair)
+
+
+def _rewritten(stored: Value, shown: Value) -> Value:
+    """The value with the forms of what is shown; what a map has or lacks besides is no matter of form."""
+    if "M" in stored and "M" in shown:
+        own = shown["M"]
+        return {"M": {name: _rewritten(each, own.get(name, each)) for name, each in stored["M"].items()}}
+    if "L" in stored and "L" in shown:
+        return {"L": [_rewritten(*each) for each in zip(stored["L"], shown["L"], strict=True)]}
+    return stored if is_same(stored, shown) else shown
+
+
 class Classifier:
     def __init__(
-        self, table: Table, *, native: bool = True, upgrade: bool = False, only_index: str | None = None
+        self,
+        table: Table,
+        *,
+        native: bool = True,
+        upgrade: bool = False,
+        rewrite: bool = False,
+        only_index: str | None = None,
     ) -> None:
         """`native` if the store has multi-attribute index keys. With `upgrade`, the repair of a row of an older version
-        makes it one of the current version. With `only_index`, only the keys of this index are judged."""
+        makes it one of the current version; with `rewrite`, that of a value in another form of its field writes the
+        form that a put would write. With `only_index`, only the keys of this index are judged."""
+        self._rewrite = rewrite
         self._table = table
         self._index = only_index
         self._ttl = table.ttl_attribute if only_index is None else None
@@ -159,22 +202,41 @@ class Classifier:
         except DeclarationError:
             raise
         except Exception as error:  # noqa: BLE001 - an upgrade, which is the program's own, may raise anything
-            findings.append(Finding(Kind.UNDECODABLE, detail=_reason(error)))
+            findings.append(Finding(_kind_of(schema, readable, error), detail=_reason(error)))
             return _verdict(schema, row, findings, repairs)
         disagreeing = _disagreement(schema, readable)
         if disagreeing is not None:
             return _verdict(schema, row, [*findings, disagreeing], repairs)
+        if schema.computed and self._judges_computed(schema):
+            item, found, repair = audit_computed(schema, item, readable)
+            findings += found
+            if repair is not None:
+                repairs.append(repair)
+                readable = repair.applied(readable)
         for finding, repair in audit_index_keys(schema, item, readable, self._index):
             findings.append(finding)
             if repair is not None:
                 repairs.append(repair)
         version = schema.row_version(row)
-        if self._index is not None or version == schema.version:
+        if self._index is not None:
+            return _verdict(schema, row, findings, repairs)
+        if version == schema.version:
+            kept = audit_stored_forms(readable, item, rewrite=self._rewrite)
+            findings += kept.findings
+            if kept.findings and self._rewrite:
+                repairs.append(kept.repair)
             return _verdict(schema, row, findings, repairs)
         older = Finding(Kind.OLDER_VERSION, detail=f"version {version}; the class has {schema.version}")
         if self._upgrade:
             return self._upgraded(schema, item, row, readable, [*findings, older])
         return _verdict(schema, row, [*findings, older], repairs)
+
+    def _judges_computed(self, schema: Schema[Any]) -> bool:
+        """With one index only, computed fields count if its key has one."""
+        if self._index is None:
+            return True
+        own = (layout for layout in schema.indexes.values() if layout.index == self._index)
+        return any(not schema.set_by_sessions.isdisjoint(layout.fields) for layout in own)
 
     def _judged_ttl(self, schema: Schema[Any], row: Row) -> TtlFinding | None:
         """The finding about the TTL. It has a repair only if the row's class says what the attribute is, knows the
@@ -202,6 +264,7 @@ class Classifier:
             # Such as an index key that cannot hold the fields: the item cannot be written.
             *others, older = (each._replace(repairable=False) for each in findings)
             return Verdict(schema.name, (*others, older._replace(detail=f"{older.detail}; {error}")))
+        sets |= next_revision_of(schema, row)
         current = {name: value for name, value in {**row, **sets}.items() if name not in removes}
         expires = audit_ttl(self._ttl, current) is None
         repaired = [each._replace(repairable=each.kind is not Kind.TTL or expires) for each in findings]
@@ -224,8 +287,28 @@ def _verdict(schema: Schema[Any], row: Row, findings: list[Finding], repairs: li
         repair = each if repair is None else repair.joined(each)
     if repair is not None:
         # Some follow from the row as others repair it; all depend on the row as it is.
-        repair = replace(repair, guards={name: row.get(name) for name in repair.guards})
+        revised = next_revision_of(schema, row)
+        guards = {name: row.get(name) for name in (*repair.guards, *revised)}
+        repair = replace(repair, sets={**repair.sets, **revised}, guards=guards)
     return Verdict(schema.name, tuple(findings), repair)
+
+
+def _kind_of(schema: Schema[Any], row: Row, error: Exception) -> Kind:
+    if isinstance(error, IndexKeysDisagree):
+        return Kind.INDEX_KEYS_DISAGREE
+    if isinstance(error, IncompleteRow) and not schema.codec.required.isdisjoint(schema.only_in_index_keys(row)):
+        return Kind.ONLY_IN_INDEX_KEY
+    return Kind.UNDECODABLE
+
+
+def next_revision_of(schema: Schema[Any], row: Row) -> Row:
+    """The attribute with the next revision: a repair is a write as any other. Nothing if the class has none, or the row
+    something else there."""
+    if schema.revision is None:
+        return {}
+    attribute = schema.codec.by_name[schema.revision].attribute
+    revision = next_revision(row.get(attribute))
+    return {} if revision is None else {attribute: revision}
 
 
 def _reason(error: Exception) -> str:

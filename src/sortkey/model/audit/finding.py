@@ -22,6 +22,10 @@ class Repair:
     guards: dict[str, Value | None]
     """The attributes that the update depends on and those that it writes, as they were read; None for an absent one."""
 
+    def applied(self, row: Row) -> Row:
+        """The row after the update."""
+        return {name: value for name, value in (row | self.sets).items() if name not in self.removes}
+
     def joined(self, other: Repair) -> Repair:
         """Both updates in one."""
         return Repair(
@@ -61,9 +65,13 @@ class Kind(StrEnum):
     INDEX_KEY_HALF = "index-key-half"
     INDEX_KEY_STALE = "index-key-stale"
     INDEX_KEY_IMPOSSIBLE = "index-key-impossible"
+    INDEX_KEYS_DISAGREE = "index-keys-disagree"
+    ONLY_IN_INDEX_KEY = "only-in-index-key"
     FORMER_SHARD = "former-shard"
+    COMPUTED_STALE = "computed-stale"
     TTL = "ttl"
     OLDER_VERSION = "older-version"
+    PUT_REWRITES = "put-rewrites"
 
     @property
     def meaning(self) -> str:
@@ -72,8 +80,8 @@ class Kind(StrEnum):
     @property
     def is_flaw(self) -> bool:
         """Whether answers are wrong or incomplete because of it. A row of an older version is found and read, and so is
-        one in a shard that readers still ask."""
-        return self not in (Kind.OLDER_VERSION, Kind.FORMER_SHARD)
+        one in a shard that readers still ask, or with a value in a second form of its field."""
+        return self not in (Kind.OLDER_VERSION, Kind.FORMER_SHARD, Kind.PUT_REWRITES)
 
 
 _MEANINGS: Final = {
@@ -85,9 +93,13 @@ _MEANINGS: Final = {
     Kind.INDEX_KEY_HALF: "a part of the index key is missing",
     Kind.INDEX_KEY_STALE: "the index key is stale",
     Kind.INDEX_KEY_IMPOSSIBLE: "the index key cannot hold the item's fields",
+    Kind.INDEX_KEYS_DISAGREE: "two index keys disagree about a field that only they have",
+    Kind.ONLY_IN_INDEX_KEY: "a field is an attribute by its declaration, and only an index key has it",
     Kind.FORMER_SHARD: "it is in the shard of another number of shards",
+    Kind.COMPUTED_STALE: "a computed value is not current",
     Kind.TTL: "the TTL attribute is not a number of seconds",
     Kind.OLDER_VERSION: "it has an older version",
+    Kind.PUT_REWRITES: "a put of an item that was not read would rewrite this",
 }
 
 

@@ -6,7 +6,7 @@ attribute can be set and removed. An own one is only set where the row lacks it,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -31,6 +31,14 @@ def audit_index_keys(schema: Schema[Any], item: Any, row: Row, index: str | None
     for layout in schema.indexes.values():
         if index not in (None, layout.index):
             continue
+        alone = {
+            name: key
+            for name, (key, _) in schema.only_in_index_keys(schema.upgraded(row)).items()
+            if any(part.name == key for part in layout.attributes)
+        }
+        if alone:
+            yield IndexKeyFinding(only_in_key(layout, row, alone), None)
+            continue
         try:
             wanted = layout.attributes_of(item)
         except ModelError as error:
@@ -45,6 +53,16 @@ def audit_index_keys(schema: Schema[Any], item: Any, row: Row, index: str | None
             found = _lacking_or_differing(schema, layout, row, wanted)
         if found is not None:
             yield found
+
+
+def only_in_key(layout: KeyLayout, row: Row, alone: Mapping[str, str]) -> Finding:
+    """The finding about fields, with the attributes of index keys that alone have them. Which one is right is not
+    known."""
+    detail = (
+        f"only {_shown(row, alone.values())} has {', '.join(alone)}: if programs store it there only, declare it as "
+        f"Annotated[…, sk.in_key]; otherwise update the item"
+    )
+    return Finding(Kind.ONLY_IN_INDEX_KEY, str(layout.index), detail)
 
 
 def _is_in_former_shard(layout: KeyLayout, item: Any, row: Row, wanted: Row) -> bool:
@@ -77,19 +95,8 @@ def _surplus(schema: Schema[Any], layout: KeyLayout, item: Any, row: Row) -> Ind
         return None
     kind = Kind.INDEX_KEY_STALE if len(stored) == len(layout.attributes) else Kind.INDEX_KEY_HALF
     finding = Finding(kind, str(layout.index), f"{_shown(row, surplus)}, but the item is not in the index", True)
-    sets = _only_in_key(schema, layout, item, row)
-    if sets and schema.is_outdated(row):
-        detail = f"{finding.detail}; only the key has {', '.join(sets)}, so the row must be upgraded with the repair"
-        return IndexKeyFinding(finding._replace(detail=detail, repairable=False), None)
     # Another writer may bring the item into an index that shares an attribute, which is then not to be removed.
-    return _with_repair(finding, sets, surplus, schema, (*others, layout), row)
-
-
-def _only_in_key(schema: Schema[Any], layout: KeyLayout, item: Any, row: Row) -> Row:
-    """The attributes of required fields that the row lacks, so that the item shows them from an index key."""
-    current = schema.upgraded(row)
-    fields = (schema.codec.by_name[name] for name in schema.required_in(layout))
-    return {each.attribute: each.encode(getattr(item, each.name)) for each in fields if each.attribute not in current}
+    return _with_repair(finding, {}, surplus, schema, (*others, layout), row)
 
 
 def _wanted_by(layout: KeyLayout, item: Any) -> frozenset[str]:
@@ -159,18 +166,15 @@ def _primary(schema: Schema[Any]) -> frozenset[str]:
 
 def _guards(schema: Schema[Any], layout: KeyLayout, row: Row, only_partition: bool) -> dict[str, Value | None]:
     """What the index key is computed from, and what it was: a repair must not undo a later write."""
-    codec, primary = schema.codec, _primary(schema)
+    primary = _primary(schema)
     if schema.is_outdated(row):
         # The upgrade may compute the fields from any attribute.
         return row_guards(schema, row)
     sources, parts = layout.sources, layout.attributes
     if only_partition:
         sources, parts = layout.partition.fields, layout.partitions
-    fields = [codec.by_name[field].attribute for field in sources]
+    fields = [name for field in sources for name in schema.attributes_with(field)]
     keys = [part.name for part in parts]
-    if any(name not in row for name in fields):
-        # A row shows a field that it lacks from the key of another index.
-        keys += [part.name for each in schema.all_indexes for part in each.attributes]
     # What says of which class and version the row is.
     marks = [VERSION_ATTRIBUTE] if schema.tag is None else [VERSION_ATTRIBUTE, schema.tag.attribute]
     return {name: row.get(name) for name in dict.fromkeys((*fields, *keys, *marks)) if name not in primary}

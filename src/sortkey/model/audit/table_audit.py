@@ -112,6 +112,7 @@ ShowProgress = Callable[[AuditProgress], None]
 class AuditOptions(NamedTuple):
     repair: bool = False
     upgrade: bool = False
+    rewrite: bool = False
     rate: float | None = None
     examples: int = EXAMPLES
     only_index: str | None = None
@@ -126,6 +127,7 @@ class TableAudit:
             table,
             native=context.multi_attribute_keys,
             upgrade=options.upgrade,
+            rewrite=options.rewrite,
             only_index=options.only_index,
         )
         self._repair = options.repair

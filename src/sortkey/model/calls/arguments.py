@@ -1,4 +1,4 @@
-"""Rejects arguments of session calls that are not access paths, keys or items, and names what was meant.
+"""Rejects arguments that are not access paths, keys or items, or not async functions, and names what was meant.
 
 The calls that take microseconds test the type themselves, and call `reject_path` or `reject_key`.
 """
@@ -6,8 +6,12 @@ The calls that take microseconds test the type themselves, and call `reject_path
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
+from inspect import iscoroutinefunction
+from types import FunctionType, MethodType
 from typing import Any, NoReturn
 
+from sortkey.model.errors import DeclarationError, shown
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item
 from sortkey.model.items.key import SCHEMA, WHOLE, BoundKey
@@ -46,6 +50,30 @@ def require_several(given: object, wanted: str) -> None:
     """Raises TypeError for one item or one path where a list of them is wanted."""
     if not isinstance(given, Iterable):
         raise TypeError(f"expected a list of {wanted}, not {_shown(given)} alone")
+
+
+def require_async(what: str, function: Any) -> None:
+    """Raises DeclarationError for a function whose result cannot be awaited. What a lambda or a decorated function
+    returns is not known before it is called."""
+    if not callable(function):
+        raise DeclarationError(f"{what} is an async function, not {shown(function)}")
+    found: Any = function
+    while isinstance(found, partial | MethodType):
+        found = found.func if isinstance(found, partial) else found.__func__
+    if not isinstance(found, FunctionType):
+        found = type(found).__call__
+    if isinstance(found, FunctionType) and _is_surely_sync(found):
+        raise DeclarationError(
+            f"{what} must be awaited: write `async def {found.__name__}`; a `def` that returns a coroutine says so by "
+            f"`-> Awaitable[None]`"
+        )
+
+
+def _is_surely_sync(function: FunctionType) -> bool:
+    if iscoroutinefunction(function) or function.__name__ == "<lambda>" or hasattr(function, "__wrapped__"):
+        return False
+    returned = function.__annotations__.get("return", "")
+    return not any(name in str(returned) for name in ("Awaitable", "Coroutine", "Future", "Task", "Any", "~"))
 
 
 def _described(given: object) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, overload
 from sortkey.model.calls.raw_rows import RawRowReader
 from sortkey.model.errors import DecodeError
 from sortkey.model.fields.codec import Row
+from sortkey.model.fields.real_types import RealTypes, real_time
 from sortkey.model.items.item import Item
 from sortkey.model.items.table import Table
 
@@ -27,6 +28,7 @@ SEQUENCE_DIGITS: Final = 40
 """The most that a sequence number may have."""
 _TTL_PRINCIPAL: Final = "dynamodb.amazonaws.com"
 _IMAGES: Final = ("OldImage", "NewImage")
+_BOTH: Final = "NEW_AND_OLD_IMAGES"
 _NEEDED: Final = ("Keys", "SequenceNumber", "ApproximateCreationDateTime")
 
 
@@ -92,12 +94,15 @@ class ChangeReader:
 
     def own_change(self, record: Mapping[str, Any], shard: str, *, low_level: bool) -> Change[Any] | None:
         """None if no image, or the key if there is none, is of the class, or of a class of the table. An image of
-        another class counts as no item: an item with a tag may become one of another class. `low_level` tells that the
-        images are in boto3's low-level shape, as those of GetRecords are. Raises DecodeError."""
+        another class counts as no item: an item with a tag may become one of another class. None also if there was no
+        item before and after: DynamoDB Local makes such a record when two requests delete an item at once. `low_level`
+        tells that the images are in boto3's low-level shape, as those of GetRecords are. Raises DecodeError."""
         content = _content(record)
         key = content["Keys"] if low_level else self._rows.row(content["Keys"])
         images = [content.get(name) for name in _IMAGES]
         if images == [None, None]:
+            if content.get("StreamViewType") == _BOTH:
+                return None
             return self._change(record, shard, None, None, key) if self._rows.recognises(key) else None
         rows = images if low_level else [None if image is None else self._rows.row(image) for image in images]
         old, new = (None if row is None else self._rows.own_item(row) for row in rows)
@@ -132,7 +137,11 @@ def _content(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _moment(created: datetime | float) -> datetime:
-    return created.astimezone(UTC) if isinstance(created, datetime) else datetime.fromtimestamp(created, UTC)
+    return (
+        real_time(created.astimezone(UTC))
+        if isinstance(created, datetime)
+        else RealTypes.datetime.fromtimestamp(created, UTC)
+    )
 
 
 def _is_expiry(record: Mapping[str, Any]) -> bool:

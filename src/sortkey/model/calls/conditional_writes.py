@@ -47,6 +47,10 @@ class ConditionalWrite(ABC):
     def description(self) -> str:
         """For the error of a transaction."""
 
+    def detail(self, _row: Row | None) -> str:
+        """What the error of a transaction adds about the row on which this write failed."""
+        return ""
+
     def detach(self) -> None:
         """Copies what the program gave, for a write that is sent later: what the program changes in it meanwhile has no
         effect. A write that stores no fields has nothing to copy."""
@@ -117,11 +121,13 @@ def carry_out(context: Context, write: ConditionalWrite, returning: str | None =
             found = row_of_failed_condition(error)
             if found is None or not may_succeed(write, prepared.members, found):
                 raise write.rejected(found) from None
-            row = found
         else:
             return Outcome(prepared, answer)
-        yield context.pacing.pause(attempt)
-        attempt += 1
+        if row is not None:
+            # The row was known, so another writer has changed it since. Otherwise, the first request was a question.
+            yield context.pacing.pause(attempt)
+            attempt += 1
+        row = found
 
 
 def may_succeed(write: ConditionalWrite, sent: dict[str, Any], found: Row) -> bool:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any, Final
 
 from botocore.exceptions import ClientError
 
 from sortkey.model.calls.steps import Answer, Call, Context, Pause, Steps, code_of
-from sortkey.model.errors import TablesDiffer
+from sortkey.model.errors import TablesDiffer, Unsupported
 from sortkey.model.items.table import Table
 from sortkey.model.tables import provision
 
 _PROVISIONING: Final = "provisioning"
 POLL: Final = Pause(0.5)
-TTL_POLLS: Final = 4
-"""How often to look again for the TTL of a table that another program may just have created."""
+LATER_POLLS: Final = 4
+"""How often to look again for what another program may be setting on a table that it has just created."""
+
+_logger = logging.getLogger(__name__)
 
 
 def create_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]:
@@ -55,24 +58,74 @@ def _create(context: Context, table: Table) -> Steps[bool]:
     ttl = provision.ttl_request(table)
     if ttl is not None:
         yield from table_request(context, "UpdateTimeToLive", ttl)
+    if context.capabilities.cloud:
+        yield from _recoverable(context, table)
+        yield from _replicated(context, table)
+    else:
+        _note_what_is_left_out(context, table)
     return True
 
 
-def _active(context: Context, table: Table) -> Steps[dict[str, Any]]:
-    """The description of a table, once it is no longer being created."""
+def _recoverable(context: Context, table: Table) -> Steps[None]:
+    request = provision.recovery_request(table)
+    if request is None:
+        return
+    while True:
+        try:
+            yield from table_request(context, "UpdateContinuousBackups", request)
+        except ClientError as error:
+            # DynamoDB prepares the backups of a new table for a moment. The session's deadline ends it.
+            if code_of(error) != "ContinuousBackupsUnavailableException":
+                raise _refused(context, table, "point_in_time_recovery", error) from error
+        else:
+            return
+        yield POLL
+
+
+def _replicated(context: Context, table: Table) -> Steps[None]:
+    description = yield from _active(context, table)
+    for request in provision.replica_requests(table, provision.region_of(description)):
+        # A store makes one change of a table at a time.
+        yield from _active(context, table, but=("CREATING", "UPDATING"))
+        try:
+            yield from table_request(context, "UpdateTable", request)
+        except ClientError as error:
+            raise _refused(context, table, "replicas", error) from error
+
+
+def _refused(context: Context, table: Table, setting: str, error: ClientError) -> Exception:
+    """The error itself, if it is not that the store lacks what is declared."""
+    if code_of(error) not in ("UnknownOperationException", "ValidationException", "NotImplemented"):
+        return error
+    return Unsupported(
+        f"table {table.name} was created, but {context.capabilities.store} refuses its {setting}=: {error}; declare "
+        f"the table without it for this store"
+    )
+
+
+def _note_what_is_left_out(context: Context, table: Table) -> None:
+    given = {"point_in_time_recovery": table.settings.point_in_time_recovery, "replicas": table.settings.replicas}
+    left_out = [f"{name}=" for name, value in given.items() if value]
+    if left_out:
+        store = context.capabilities.store
+        _logger.warning("table %s was created without %s, which %s lacks", table.name, " and ".join(left_out), store)
+
+
+def _active(context: Context, table: Table, but: tuple[str, ...] = ("CREATING",)) -> Steps[dict[str, Any]]:
+    """The description of a table, once it has none of these states any more: it is no longer being created."""
     while True:
         description = yield from describe(context, table.name)
-        if description is not None and description["TableStatus"] != "CREATING":
+        if description is not None and description["TableStatus"] not in but:
             return description
         yield POLL
 
 
 def _compare_active(context: Context, table: Table) -> Steps[list[str]]:
-    """Another program may have created the table and not set its TTL yet."""
-    description = yield from _active(context, table)
-    for _ in range(TTL_POLLS):
+    """Another program may have created the table and not set its TTL, recovery and replicas yet."""
+    for _ in range(LATER_POLLS):
+        description = yield from _active(context, table)
         differences = yield from _compare(context, table, description)
-        if not provision.lacks_only_ttl(table, differences):
+        if not provision.lacks_only_later_settings(table, differences):
             return differences
         yield POLL
     return differences
@@ -83,7 +136,12 @@ def _compare(context: Context, table: Table, description: dict[str, Any] | None)
     if description is not None:
         answer = yield from table_request(context, "DescribeTimeToLive", {"TableName": table.name})
         ttl = answer["TimeToLiveDescription"]
-    return provision.differences(table, description, ttl, native=context.multi_attribute_keys)
+    cloud, backups = context.capabilities.cloud, None
+    if cloud and description is not None and table.settings.point_in_time_recovery:
+        answer = yield from table_request(context, "DescribeContinuousBackups", {"TableName": table.name})
+        backups = answer["ContinuousBackupsDescription"]
+    native = context.multi_attribute_keys
+    return provision.differences(table, description, ttl, native=native, backups=backups, cloud=cloud)
 
 
 def describe(context: Context, table: str) -> Steps[dict[str, Any] | None]:

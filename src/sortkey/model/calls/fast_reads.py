@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any, Final, TypeVar
 
 import msgspec
+from botocore.exceptions import ClientError
 
 from sortkey.client.boto3_shapes import Unparsed, to_dynamodb_json
 from sortkey.client.interface import InProcessReads
@@ -90,7 +91,11 @@ class FastReads:
         if not pairs:
             return None
         started = perf_counter()
-        found = self._reads.lookup_unparsed(key.schema.table, pairs, consistent, gaps)
+        try:
+            found = self._reads.lookup_unparsed(key.schema.table, pairs, consistent, gaps)
+        except ClientError:
+            # The general path retries if it is temporary, and names the field if it is about a value.
+            return None
         if found is None:
             return None
         stored, count, units = found

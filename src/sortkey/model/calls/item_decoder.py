@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -12,6 +12,7 @@ from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.calls.skipped_rows import undecodable
 from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.fields.codec import Row
+from sortkey.model.fields.stored_forms import has_respelled_number, other_forms
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.partial_item import decode_partial
 from sortkey.model.items.row_reader import NEEDS_CODEC, RowReader
@@ -50,12 +51,36 @@ Undecodable = Literal["raise", "skip"]
 def decode_item(schema: Schema[S], stored: Unparsed) -> S | None:
     """The item of a row whose key belongs to this class; None if its tag is that of another."""
     reader = schema.reader
-    if stored.binary and reader.nested:
+    text = stored.text
+    if (stored.binary and reader.nested) or (stored.is_foreign and has_respelled_number(text)):
         return _own_item(schema, stored.parsed())
     try:
-        return reader.item(reader.row(stored.text))
+        if not reader.counts_forms:
+            return reader.item(reader.row(text))
+        before = other_forms.count
+        row = reader.row(text)
+        item = reader.item(row)
+        if before != other_forms.count:
+            schema.keep_forms(item, reader.in_other_forms(row))
+        return item
     except NEEDS_CODEC:
-        return _own_item(schema, stored.parsed())
+        found = _item_with_null(schema, text) if reader.may_be_null and _NULL in text else None
+        return _own_item(schema, stored.parsed()) if found is None else found
+
+
+def _item_with_null(schema: Schema[S], text: bytes) -> S | None:
+    """The item of a row with NULL where its item would be written without; None if the codec has to read it."""
+    reader = schema.reader
+    try:
+        row = reader.with_null.row(text)
+        item = reader.item(row)
+    except NEEDS_CODEC:
+        return None
+    schema.keep_forms(item, reader.in_other_forms(row))
+    return item
+
+
+_NULL: Final = b'"NULL"'
 
 
 def _own_item(schema: Schema[S], row: Row) -> S | None:
@@ -164,7 +189,7 @@ def _partial_decoder(path: AccessPath[Any]) -> Callable[[Row], Any]:
     def schema_of_row(row: Row) -> Schema[Any] | None:
         if path.collection:
             found: Schema[Any] | None = path.schema.owner.__table__.schema_of(row)
-            return found
+            return found.joined or found if found is not None and path.schema.is_joined else found
         return path.schema.of_row(row) if path.schema.recognises(row) else None
 
     def decode(row: Row) -> Any:
@@ -187,10 +212,29 @@ def key_row(path: AccessPath[Any], row: Any) -> Row:
 def _read_all(schema: Schema[Any], stored: Unparsed, select: RowFilter, *, given: int | None = None) -> Decoded | None:
     """`given` if the rows are of one partition: how many fields of the sort key are the same in all."""
     reader = schema.reader
-    if stored.binary and reader.nested:
+    if (stored.binary and reader.nested) or (stored.is_foreign and has_respelled_number(stored.text)):
         return None
+    before = other_forms.count
+    found = _decoded_by_reader(reader, reader.rows, stored, select, given)
+    if found is not None and before == other_forms.count:
+        return found
+    if found is None and reader.may_be_null and _NULL in stored.text:
+        found = _decoded_by_reader(reader, reader.with_null.rows, stored, select, given)
+    if found is not None:
+        for item, row in zip(found.items, found.rows, strict=True):
+            schema.keep_forms(item, reader.in_other_forms(row))
+    return found
+
+
+def _decoded_by_reader(
+    reader: RowReader[Any],
+    rows_of: Callable[[bytes], list[Any]],
+    stored: Unparsed,
+    select: RowFilter,
+    given: int | None,
+) -> Decoded | None:
     try:
-        read = reader.rows(stored.text)
+        read = rows_of(stored.text)
     except NEEDS_CODEC:
         return None
     if given is not None:

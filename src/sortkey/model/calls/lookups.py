@@ -13,7 +13,8 @@ from sortkey.limits import BATCH_GET_KEYS, TRANSACTION_ACTIONS
 from sortkey.model.calls.arguments import require_key, require_path, require_several
 from sortkey.model.calls.item_decoder import Identity, decode_item, decode_items_by_key, decode_row, identifier
 from sortkey.model.calls.only_fields import OnlyFields
-from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
+from sortkey.model.calls.rejected_values import explained
+from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, Turn, code_of
 from sortkey.model.calls.transaction import is_temporary
 from sortkey.model.changes.typed_field import FieldName
 from sortkey.model.errors import NoAccessPath
@@ -44,7 +45,8 @@ def get(context: Context, path: AccessPath[T], consistent: bool) -> Steps[T | No
 
 def retry_get(context: Context, path: AccessPath[T], consistent: bool, error: ClientError) -> Steps[T | None]:
     """The same after a first attempt raised an error."""
-    answer = yield from context.retry(_get_call(context, path, consistent), error)
+    call = _get_call(context, path, consistent)
+    answer = yield from context.retry(call, explained(call, error))
     return _decode(context, path, answer)
 
 
@@ -251,8 +253,11 @@ def _get_in_batches(
 ) -> Steps[dict[Place, Any]]:
     found: dict[Place, Any] = {}
     pending = list(requested.values())
+    waiting: list[RequestedRow] = []
     attempt = 0
     while pending:
+        if context.in_process and len(pending) > BATCH_GET_KEYS:
+            pending, waiting = pending[:BATCH_GET_KEYS], pending[BATCH_GET_KEYS:]
         chunks = _chunks(pending)
         calls = [_call_for_rows(context, chunk, consistent, metered) for chunk in chunks]
         results = yield ParallelCalls(tuple(calls))
@@ -269,7 +274,9 @@ def _get_in_batches(
         if left:
             attempt = attempt + 1 if len(left) == len(pending) else 0
             yield context.pacing.pause(attempt)
-        pending = left
+        elif waiting:
+            yield Turn()
+        pending, waiting = left + waiting, []
     return found
 
 

@@ -11,7 +11,7 @@ from sortkey.model.calls.arguments import require_path
 from sortkey.model.calls.conditional_writes import row_of_failed_condition
 from sortkey.model.calls.item_decoder import decode_written
 from sortkey.model.calls.steps import Context, Steps
-from sortkey.model.calls.updates import expression
+from sortkey.model.calls.updates import expression, revision_clause
 from sortkey.model.changes.change_plan import plan_changes
 from sortkey.model.changes.conditions import Where, attribute_of, requires_nothing
 from sortkey.model.changes.operators import SET, Changes, Clause, Operator, by_name
@@ -95,7 +95,7 @@ def _put_or_create(context: Context, put: EntryPut[T], creation: EntryPut[T]) ->
 def _send(context: Context, put: EntryPut[T], exists: bool | None = None) -> Steps[PutEntryResult[T] | None]:
     """The result; None if the condition failed because there is no item. If the store cannot apply an operator to the
     row, because the field is NULL, the write is sent again, with the value that the program computes."""
-    path, attempt = put.path, 0
+    path, attempt = put.path, -1
     members = request(put, exists, None)
     while True:
         try:
@@ -114,7 +114,9 @@ def _send(context: Context, put: EntryPut[T], exists: bool | None = None) -> Ste
             members = again
         else:
             return PutEntryResult(True, decode_written(path.schema, answer["Attributes"], path, "has a new entry"))
-        yield context.pacing.pause(attempt)
+        # The first request was a question. If the one made for the row that it found fails, another writer was quicker.
+        if attempt >= 0:
+            yield context.pacing.pause(attempt)
         attempt += 1
 
 
@@ -148,7 +150,7 @@ def request(put: EntryPut[Any], exists: bool | None, row: Row | None) -> dict[st
     placeholders = Placeholders()
     entry = Clause(SET, f"{placeholders.name(put.entry.attribute)} = {placeholders.value(put.entry.value)}")
     changed = _changes(schema, path, changes, row, placeholders)
-    clauses = [entry, *changed.clauses]
+    clauses = [entry, *changed.clauses, *revision_clause(schema, placeholders)]
     tests = [newer_entry(put.entry, placeholders), *changed.tests]
     if exists is not None:
         test = "attribute_exists" if exists else "attribute_not_exists"
@@ -215,8 +217,14 @@ def _key_fields(schema: Schema[Any], path: AccessPath[Any], placeholders: Placeh
 
 
 def _reject_impossible(schema: Schema[Any], changes: Mapping[str, Any]) -> None:
-    if schema.indexes or schema.version > 1 or schema.tag is not None:
-        kind = "indexes" if schema.indexes else "versions" if schema.version > 1 else "a tag"
+    if schema.indexes or schema.version > 1 or schema.tag is not None or schema.computed:
+        kinds = {
+            "indexes": bool(schema.indexes),
+            "versions": schema.version > 1,
+            "a tag": schema.tag is not None,
+            "computed fields": bool(schema.computed),
+        }
+        kind = next(kind for kind, is_there in kinds.items() if is_there)
         reason = f"{kind}, so an item must be read before it is changed"
         raise Unsupported(f"{schema.name} has {reason}; put_entry does not read")
     for name, change in changes.items():
@@ -225,6 +233,6 @@ def _reject_impossible(schema: Schema[Any], changes: Mapping[str, Any]) -> None:
         attribute_of(schema, name)
         if isinstance(change, Operator) and change.needs_value(schema, name):
             raise Unsupported(f"{schema.name}.{name}: {change!r} needs the stored set; put_entry does not read")
-    lacking = sorted(schema.codec.required - set(schema.primary.fields) - changes.keys())
+    lacking = sorted(schema.codec.required - {*schema.primary.fields, schema.revision} - changes.keys())
     if lacking:
         raise EncodeError(f"{schema.name}: a new item with this entry would lack {', '.join(lacking)}")

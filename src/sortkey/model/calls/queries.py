@@ -19,6 +19,7 @@ import hmac
 from base64 import b64decode, b64encode, urlsafe_b64decode
 from binascii import b2a_base64
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, ParamSpec, TypeVar, overload
@@ -29,7 +30,7 @@ from sortkey.model.calls import lookups, sharded_queries
 from sortkey.model.calls.arguments import require_key
 from sortkey.model.calls.item_decoder import Undecodable, key_row
 from sortkey.model.calls.sharded_queries import ShardMerge
-from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.calls.steps import Context, Steps, Turn
 from sortkey.model.calls.wanted_items import (
     ALL_PARTS,
     Parts,
@@ -56,6 +57,8 @@ P = ParamSpec("P")
 
 DEFAULT_SIZE: Final = 50
 DEFAULT_BUDGET: Final = 1000
+ROWS_A_TURN: Final = 512
+"""Of a store in the process: after so many rows, other tasks have their turn."""
 
 _VERSION: Final = b"\x01"
 _BINDING: Final = 8
@@ -98,8 +101,24 @@ class Edge(NamedTuple, Generic[T]):
     item: T
 
 
+@dataclass(init=False, repr=False, eq=False, match_args=False)
 class Page(Generic[T]):
-    """Some items of a path, in its order."""
+    """Some items of a path, in its order.
+
+    As a response type, `sk.Page[Order]`, its JSON has its five attributes. msgspec and pydantic, and so Litestar and
+    FastAPI, know how to write and describe a dataclass.
+    """
+
+    items: list[T]
+    """The items, in the order of the path."""
+    has_next: bool
+    """Whether there are items after this page. On a page read backward: whether it was read with `before`."""
+    has_previous: bool
+    """Whether there are items before this page. On a page read forward: whether it was read with `after`."""
+    start_cursor: str | None
+    """The cursor that the previous page is `before`; None if no row was read."""
+    end_cursor: str | None
+    """The cursor that the next page is `after`; None if no row was read."""
 
     def __init__(
         self,
@@ -117,7 +136,6 @@ class Page(Generic[T]):
         self._backward = window.backward
         self._rows = rows[: window.size]
         self.items = items[: window.size]
-        """The items, in the order of the path."""
         if window.backward:
             self.items.reverse()
             self._rows.reverse()
@@ -125,9 +143,7 @@ class Page(Generic[T]):
         """The first and the last row, also if `complete` leaves them out: the next page starts there."""
         continued = window.cursor is not None
         self.has_next = continued if window.backward else more
-        """Whether there are items after this page. On a page read backward: whether it was read with `before`."""
         self.has_previous = more if window.backward else continued
-        """Whether there are items before this page. On a page read forward: whether it was read with `after`."""
 
     def __repr__(self) -> str:
         return f"<page of {self._path!r}: {len(self.items)} items>"
@@ -157,20 +173,21 @@ class Page(Generic[T]):
         """The items, each with its cursor."""
         return [Edge(self.cursor(index), item) for index, item in enumerate(self.items)]
 
-    @property
-    def start_cursor(self) -> str | None:
-        """The cursor that the previous page is `before`; None if no row was read."""
+    def _start_cursor(self) -> str | None:
         return self._end(0, self._backward)
 
-    @property
-    def end_cursor(self) -> str | None:
-        """The cursor that the next page is `after`; None if no row was read."""
+    def _end_cursor(self) -> str | None:
         return self._end(-1, not self._backward)
 
     def _end(self, index: int, leading: bool) -> str | None:
         if leading and self._stopped is not None:
             return self._cursors.encode(self._stopped)
         return self._cursors.encode(key_row(self._path, self._ends[index])) if self._ends else None
+
+
+# Cursors are made when they are asked for. In the class, properties would be the defaults of the fields.
+for _name, _read in {"start_cursor": Page._start_cursor, "end_cursor": Page._end_cursor}.items():
+    setattr(Page, _name, property(_read))
 
 
 def page(
@@ -280,6 +297,10 @@ def chunk(
         members["ExclusiveStartKey"] = start
     if wanted.most is not None:
         members["Limit"] = wanted.limit(wanted.most, query)
+    if context.in_process:
+        members["Limit"] = min(members.get("Limit", ROWS_A_TURN), ROWS_A_TURN)
+        if start is not None:
+            yield Turn()
     answer = yield from context.send_unparsed("Query", members, path.name, _may_have_binary(path, members))
     items = decode_wanted(context.meter, path, answer["Items"], wanted).items
     if wanted.whole:

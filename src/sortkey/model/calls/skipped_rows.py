@@ -13,6 +13,7 @@ from typing import Any, Final
 from sortkey.model.costs.meter import Meter
 from sortkey.model.errors import DecodeError
 from sortkey.model.fields.codec import Row
+from sortkey.model.items.family import NoTag
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.template import format_hint
@@ -46,8 +47,10 @@ def report_undecodable(meter: Meter, name: str, errors: Sequence[DecodeError]) -
 def undecodable(schema: Schema[Any], row: Row, error: Exception) -> DecodeError:
     """The error of a row that its class cannot read; it names the row, and how to go on without it."""
     reason = str(error) if isinstance(error, DecodeError) else f"{type(error).__name__}: {error}"
+    # To skip rows without a tag would empty every answer of an index that does not project it.
+    choice = "" if isinstance(error, NoTag) else _CHOICE
     return DecodeError(
-        f"{reason}; this is the row of table {schema.table} with the key {key_text(schema, row)}{_CHOICE}",
+        f"{reason}; this is the row of table {schema.table} with the key {key_text(schema, row)}{choice}",
         key={part.name: row[part.name] for part in schema.primary.attributes},
     )
 

@@ -5,6 +5,7 @@ A call such as `page` is a generator. It yields a step; the session carries it o
     Call            one request; the session sends its answer, or throws its ClientError
     ParallelCalls   several requests at once; the session sends a list of answers and ClientErrors
     Pause           the session waits
+    Turn            other tasks have their turn, if the session is on an event loop
     Commit          a commit of a store in the process; the session waits, and sends its answer or throws its error
 
 A store that cannot be reached, or does not answer in time, is thrown into the generator as well.
@@ -22,17 +23,21 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
 
-from sortkey.client.stores import Capabilities
+from sortkey.client.interface import PendingCommit
+from sortkey.client.stores import EMBEDDED, Capabilities
 from sortkey.clock import Clock
 from sortkey.model.calls.arguments import reject_path
 from sortkey.model.costs.meter import Meter, count_partitions
 from sortkey.model.errors import DeadlineExceeded, Unsupported
+from sortkey.model.fields.real_types import RealTypes
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
 
 T = TypeVar("T")
 Answer = dict[str, Any]
+
+_from_timestamp: Final = RealTypes.datetime.fromtimestamp
 
 
 class Call(NamedTuple):
@@ -62,10 +67,16 @@ class Pause(NamedTuple):
 
 
 class Commit(NamedTuple):
+    pending: PendingCommit
     answer: Future[Answer]
+    """The future of it that is waited for."""
 
 
-Step = Call | ParallelCalls | Pause | Commit
+class Turn(NamedTuple):
+    """Reads of a store in the process wait for nothing, so a long one takes a turn after each part."""
+
+
+Step = Call | ParallelCalls | Pause | Commit | Turn
 Steps = Generator[Step, Any, T]
 
 PARALLEL: Final = 16
@@ -116,8 +127,9 @@ class Deadline:
         """The seconds left; None without a deadline."""
         return None if self._until is None else self._until - self._monotonic()
 
-    def error(self) -> DeadlineExceeded:
-        return DeadlineExceeded(f"not done within {self._timeout:g} s")
+    def error(self, reason: Exception | None = None) -> DeadlineExceeded:
+        because = "" if reason is None else f": {reason}"
+        return DeadlineExceeded(f"not done within {self._timeout:g} s{because}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +149,12 @@ class Context:
         now: Any = self.clock.now()
         if isinstance(now, datetime):
             raise TypeError("the clock's now() returned a datetime; it must return seconds since 1970: .timestamp()")
-        return datetime.fromtimestamp(now, UTC)
+        return _from_timestamp(now, UTC)
+
+    @property
+    def in_process(self) -> bool:
+        """Whether the store is in this process."""
+        return self.capabilities is EMBEDDED
 
     @property
     def multi_attribute_keys(self) -> bool:

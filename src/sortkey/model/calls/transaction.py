@@ -121,11 +121,14 @@ def transact(context: Context, transaction: Transaction, metered: str = "transac
             if code_of(error) == _CANCELLED:
                 # The store has written nothing, so the next attempt may differ.
                 transaction.sent = None
-            rows |= _rows_to_retry_from(writes, items, error)
+            found = _rows_to_retry_from(writes, items, error)
         else:
             break
-        yield context.pacing.pause(attempt)
-        attempt += 1
+        if not found or found.keys() & rows.keys():
+            # A row was known, and another writer has changed it since; or another transaction was in the way.
+            yield context.pacing.pause(attempt)
+            attempt += 1
+        rows |= found
     for write in writes:
         if isinstance(write, Put):
             write.written()
@@ -169,7 +172,7 @@ def _rows_to_retry_from(
         and may_succeed(writes[index], next(iter(sent[index].values())), reason["Item"])
     }
     if any(code is not None and code not in _TEMPORARY and index not in again for index, code in enumerate(codes)):
-        raise _failed(writes, codes) from None
+        raise _failed(writes, codes, response["CancellationReasons"]) from None
     return again
 
 
@@ -180,6 +183,10 @@ def is_temporary(error: ClientError) -> bool:
     return bool(codes) and codes <= _TEMPORARY
 
 
-def _failed(writes: list[ConditionalWrite], codes: list[str | None]) -> TransactionFailed:
-    reported = [f"{write.description}: {code}" for write, code in zip(writes, codes, strict=True) if code is not None]
+def _failed(writes: list[ConditionalWrite], codes: list[str | None], reasons: list[Any]) -> TransactionFailed:
+    reported = [
+        f"{write.description}: {code}{write.detail(reason.get('Item')) if code == _CONDITION else ''}"
+        for write, code, reason in zip(writes, codes, reasons, strict=True)
+        if code is not None
+    ]
     return TransactionFailed(f"nothing was written: {'; '.join(reported)}", codes)

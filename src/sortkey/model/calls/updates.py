@@ -18,7 +18,7 @@ from sortkey.model.calls.conditional_writes import ConditionalWrite, Prepared, c
 from sortkey.model.calls.item_decoder import decode_row, decode_written
 from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.calls.writes import NotPut, Put
-from sortkey.model.changes.change_plan import ChangePlan, plan_changes
+from sortkey.model.changes.change_plan import ChangePlan, Results, plan_changes
 from sortkey.model.changes.conditions import Where, attribute_of
 from sortkey.model.changes.operators import SET, Changes, Clause, Operator, PlaceMissing, by_field
 from sortkey.model.changes.placeholders import Placeholders, all_of
@@ -51,13 +51,15 @@ class Update(ConditionalWrite):
         for name in self.operators:
             if name in self.schema.primary.fields:
                 raise KeyChange(f"{self.schema.name}.{name} is part of the primary key, which an update cannot change")
-            attribute_of(self.schema, name)
+            if name not in self.schema.index_sources:
+                attribute_of(self.schema, name)
         self.computed = frozenset(
             name
             for name, operator in self.operators.items()
             if name in self.schema.recomputed or operator.needs_value(self.schema, name)
         )
         """The fields whose operators are applied here, so that they must be known."""
+        self._results: Results = {}
         self._plan = self._planned()
         """What can be planned without the row; impossible changes are rejected before anything is sent."""
         self._first: dict[str, Any] | None = None
@@ -82,7 +84,7 @@ class Update(ConditionalWrite):
 
     def _planned(self) -> ChangePlan:
         operated = self.operators.keys() - self.computed
-        return plan_changes(self.schema, self.assigned, self.path.given, operated=operated)
+        return plan_changes(self.schema, self.assigned, self.path.given, operated=operated, results=self._results)
 
     @property
     def _changed(self) -> set[str]:
@@ -107,7 +109,8 @@ class Update(ConditionalWrite):
         )
         values = {name: self._applied(name, known[name], row) for name in computed}
         operated = self.operators.keys() - computed
-        planned = plan_changes(self.schema, {**self.assigned, **values}, known, row, operated=operated)
+        changes = {**self.assigned, **values}
+        planned = plan_changes(self.schema, changes, known, row, operated=operated, results=self._results)
         for name in computed:
             keep_undeclared_in(planned.sets, row, self.schema.codec.by_name[name])
         return Prepared("Update", self._members(planned, computed, row))
@@ -174,6 +177,7 @@ class Update(ConditionalWrite):
                 for name, value in planned.sets.items()
             ),
             *(Clause("REMOVE", placeholders.name(name)) for name in planned.removes),
+            *revision_clause(self.schema, placeholders),
             *(
                 clause
                 for name, operator in self.operators.items()
@@ -181,7 +185,7 @@ class Update(ConditionalWrite):
                 for clause in operator.clauses(self.schema, name, placeholders)
             ),
         ]
-        read = [*planned.guards, *map(self._attribute, sorted(computed))]
+        read = [*planned.guards, *(each for name in sorted(computed) for each in self.schema.attributes_with(name))]
         tests = [
             self._there(placeholders),
             *(placeholders.equal(name, (row or {}).get(name)) for name in read),
@@ -226,6 +230,11 @@ class Update(ConditionalWrite):
         item = decode_row(self.schema, row)
         values = {name: self._applied(name, getattr(item, name), row) for name in self.operators}
         changed = replace(item, **self.assigned, **values)
+        following = {field.name: field.of(changed) for field in self.schema.computed}
+        if (revision := self.schema.revision) is not None:
+            following[revision] = getattr(item, revision) + 1
+        if following:
+            changed = replace(changed, **following)
         sets, removes, guards = rewrite_row(self.schema, row, changed, assigned=self.assigned)
         placeholders = Placeholders()
         tests = [self._there(placeholders), *(placeholders.equal(name, value) for name, value in guards.items())]
@@ -245,6 +254,14 @@ class Update(ConditionalWrite):
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
             }
         )
+
+
+def revision_clause(schema: Schema[Any], placeholders: Placeholders) -> list[Clause]:
+    """The clause that adds one to the revision of an item, if its class has one."""
+    if schema.revision is None:
+        return []
+    attribute = schema.codec.by_name[schema.revision].attribute
+    return [Clause("ADD", f"{placeholders.name(attribute)} {placeholders.value({'N': '1'})}")]
 
 
 def expression(clauses: Iterable[Clause]) -> str:
@@ -276,7 +293,7 @@ def upsert(context: Context, path: AccessPath[T], changes: Changes) -> Steps[T]:
             # Another writer has created the item first, so it is updated.
             pass
         else:
-            return cast(T, creation.stored)
+            return cast(T, creation.written_item)
         yield context.pacing.pause(attempt)
         attempt += 1
 

@@ -13,6 +13,7 @@ from sortkey.limits import BATCH_WRITE_REQUESTS
 from sortkey.model.calls.arguments import require_item, require_path, require_several
 from sortkey.model.calls.conditional_writes import ConditionalWrite, Prepared, carry_out, of_another_class, tag_tests
 from sortkey.model.calls.item_decoder import Identity, decode_row, decode_written, identifier
+from sortkey.model.calls.skipped_rows import key_text
 from sortkey.model.calls.steps import THROTTLED, Answer, Call, Context, ParallelCalls, Steps, code_of
 from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders, all_of
@@ -23,6 +24,7 @@ from sortkey.model.changes.write_conditions import (
     PutCondition,
     PutOptions,
     SameVersion,
+    Together,
     put_condition,
     unchanged,
 )
@@ -32,7 +34,7 @@ from sortkey.model.fields.codec import Row
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, replace
 from sortkey.model.items.schema import Schema
-from sortkey.model.items.stamps import Stamps, keep_stamps, stamped_item
+from sortkey.model.items.stamps import Stamps, computed_item, keep_stamps, stamped_item
 
 T = TypeVar("T")
 
@@ -48,14 +50,22 @@ class NotPut(ConditionFailed):
 
 
 class Put(ConditionalWrite):
-    def __init__(self, schema: Schema[Any], item: Item, options: PutOptions) -> None:
+    def __init__(
+        self, schema: Schema[Any], item: Item, options: PutOptions, condition: PutCondition | None = None
+    ) -> None:
+        """`condition` is that of the options, where it is known already: it does not depend on the item."""
         self.schema = schema
         self.item = item
+        self._known = condition
         self.metered = f"put {schema.name}"
         self._options = options
-        self.stored = item
+        self.stored = computed_item(schema.computed, item) if schema.computed else item
         """The item as it is stored: with its stamps, once it has them."""
         self._is_stamped = False
+        self._for_any_row: dict[str, Any] | None = None
+        """The last request, if it was one for any row that the store can judge."""
+        self.written_item = item
+        """The same, with the revision that is written."""
         self._encode()
         self.key = {part.name: self.row[part.name] for part in schema.primary.attributes}
 
@@ -63,11 +73,22 @@ class Put(ConditionalWrite):
     def description(self) -> str:
         return f"put of {self.schema.name}"
 
+    def detail(self, row: Row | None) -> str:
+        if self.condition is None or not self.condition.raises or self.condition.counted is None:
+            return ""
+        field, revision = self.condition.counted
+        stored = (row or {}).get(self.schema.codec.by_name[field].attribute)
+        found = "does not exist" if row is None else f"has {'none' if stored is None else next(iter(stored.values()))}"
+        return f" ({field} is {revision - 1}, and the stored item {found}: {key_text(self.schema, self.key)})"
+
     def _encode(self) -> None:
-        item, condition = self.stored, put_condition(self.schema, self.stored, self._options)
+        item = self.stored
+        condition = self._known or put_condition(self.schema, item, self._options)
         self.condition = condition
-        if isinstance(condition, SameVersion):
-            item = replace(item, **{condition.field: condition.version + 1})
+        if condition is not None and condition.counted is not None:
+            field, revision = condition.counted
+            item = replace(item, **{field: revision})
+        self.written_item = item
         self.row = self.schema.encode(item)
 
     def detach(self) -> None:
@@ -86,13 +107,20 @@ class Put(ConditionalWrite):
         if self.condition is None:
             return Prepared("Put", members)
         placeholders = Placeholders()
-        if row is not None and self.schema.needs_program(row):
+        is_known = row is not None and self.schema.needs_program(row)
+        if row is not None and is_known:
             members["ConditionExpression"] = all_of(unchanged(self.schema, row, placeholders))
         else:
             members["ConditionExpression"] = all_of(self._tests(self.condition, placeholders))
         if self.condition.raises or self.condition.compares:
             members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-        return Prepared("Put", placeholders.added_to(members))
+        prepared = Prepared("Put", placeholders.added_to(members))
+        if not is_known:
+            self._for_any_row = prepared.members
+        return prepared
+
+    def is_settled(self, sent: dict[str, Any], row: Row) -> bool:
+        return sent is self._for_any_row and not self.schema.needs_program(row)
 
     def _tests(self, condition: PutCondition, placeholders: Placeholders) -> list[str]:
         tests = [condition.test(placeholders)]
@@ -105,34 +133,42 @@ class Put(ConditionalWrite):
         return self.condition is not None and self.condition.accepts(decode_row(self.schema, row))
 
     def rejected(self, row: Row | None) -> ConditionFailed:
-        if not isinstance(self.condition, Matching | SameVersion):
-            if row is not None and self.condition is not None and not self.schema.needs_program(row):
-                self.condition.require_readable(row)
+        condition = self.condition
+        if isinstance(condition, Together):
+            if row is not None and not self.schema.has_own_tag(row):
+                condition = condition.revision
+            else:
+                condition = condition.failed(None if row is None else decode_row(self.schema, row))
+        if not isinstance(condition, Matching | SameVersion):
+            if row is not None and condition is not None and not self.schema.needs_program(row):
+                condition.require_readable(row)
             return NotPut(f"{self.schema.name} was not put")
         stored = None if row is None else decode_row(self.schema, row)
         if stored is not None and not isinstance(stored, self.schema.owner):
             return ConditionFailed(f"{self.description}: the stored item is a {type(stored).__name__}", stored)
-        if isinstance(self.condition, Matching):
+        if isinstance(condition, Matching):
             found = f"the stored {self.schema.name}" if stored is not None else f"a missing {self.schema.name}"
-            return ConditionFailed(f"{found} does not match {self.condition.where}", stored)
-        field, version = self.condition.field, self.condition.version
+            return ConditionFailed(f"{found} does not match {condition.where}", stored)
+        field, version = condition.field, condition.version
         found = "the item does not exist" if stored is None else f"the stored item has {getattr(stored, field, None)}"
-        return ConditionFailed(f"{self.schema.name}.{field} is {version}, but {found}", stored)
+        return ConditionFailed(
+            f"{self.schema.name}.{field} is {version}, but {found}: {key_text(self.schema, self.key)}", stored
+        )
 
     def written(self) -> None:
         """Called once the put was made: increments the version and sets the stamps, unless the class is frozen."""
         if self.schema.stamps is not None:
             keep_stamps(self.schema.stamps, self.item, self.stored)
-        condition = self.condition
-        if isinstance(condition, SameVersion) and not type(self.item).__struct_config__.frozen:
-            setattr(self.item, condition.field, condition.version + 1)
+        counted = None if self.condition is None else self.condition.counted
+        if counted is not None and not type(self.item).__struct_config__.frozen:
+            setattr(self.item, *counted)
 
 
 def put(context: Context, item: Item, options: PutOptions) -> Steps[bool]:
     """Whether the item was written."""
     require_item(item)
     schema = context.schema(type(item))
-    if options == _UNCONDITIONAL:
+    if schema.revision is None and options == _UNCONDITIONAL:
         stored = item if schema.stamps is None else stamped(schema, item, context.moment)
         members = {"TableName": schema.table, "Item": schema.encode(stored)}
         yield from context.send("PutItem", members, f"put {schema.name}")
@@ -152,6 +188,14 @@ def stamped(schema: Schema[Any], item: Item, now: datetime) -> Item:
     """The item as a put at this time stores it."""
     stamps = schema.stamps
     return item if stamps is None else stamped_item(schema.codec, stamps, item, now)
+
+
+def reject_revision(schema: Schema[Any], what: str) -> None:
+    """Raises Unsupported for puts that would not test the revision of a class that has one."""
+    if schema.revision is not None:
+        raise Unsupported(
+            f"{schema.name}.{schema.revision} is sk.version, which {what} cannot test; use db.put or a transaction"
+        )
 
 
 class DeleteOrCheck(ConditionalWrite):
@@ -225,6 +269,7 @@ def batch(context: Context, put: Iterable[Item], delete: Iterable[AccessPath[Any
     for item in put:
         require_item(item)
         schema = context.schema(type(item))
+        reject_revision(schema, "a batch")
         stored = stamped(schema, item, now)
         row = schema.encode(stored)
         if schema.stamps is not None:

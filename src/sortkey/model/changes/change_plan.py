@@ -1,4 +1,4 @@
-"""Plans a partial update, so that index keys stay consistent with the fields that they are made of.
+"""Plans a partial update, so that index keys and computed fields stay consistent with the fields they are made of.
 
 The declarations say which key attributes depend on which fields. A change of such a field recomputes the key attribute:
 from the changes and the primary key if they suffice, else from other fields, which are read first. The update is then
@@ -6,9 +6,11 @@ conditional on the values read: if they have changed in between, it fails and is
 
 A row may be older than an index, or than a field of it, and lack the key or a part of it. So an update that writes a
 part of an index key is conditional on the other parts being there; if they are not, it fails, returns the row, and is
-planned again to write the whole key. A row may also have a required field in an index key only: an update that removes
-the key then sets the field's attribute. And a row may be in an index that its item is not in: an update that removes a
-part of that key removes all of it.
+planned again to write the whole key. A row may also lack a required field that an index key has: it cannot be read,
+and an update must not remove the key, which may be all that is known. And a row may be in an index that its item is not
+in: an update that removes a part of that key removes all of it.
+
+A field that is `in_key` has no attribute: changing it changes the index keys that hold it.
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 
+Results = dict[str, tuple[list[Any], Any]]
+"""What computed fields are, with the inputs that they were computed from."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChangePlan:
@@ -34,7 +39,8 @@ class ChangePlan:
     sets: Row
     removes: tuple[str, ...]
     reads: frozenset[str]
-    """Fields whose current values are needed for a key attribute. Plan again with them in `known`."""
+    """Fields whose current values are needed, for a key attribute or a computed field. Plan again with them in
+    `known`."""
     guards: dict[str, Value | None]
     """The values read, by attribute, which must be unchanged; None for an absent attribute."""
     beside: dict[str, frozenset[str]]
@@ -54,12 +60,14 @@ def plan_changes(
     row: Row | None = None,
     *,
     operated: Collection[str] = (),
+    results: Results | None = None,
 ) -> ChangePlan:
     """Plans the update. `known` has the fields of the primary key, and those that an earlier plan asked to read; all
     fields with the item's `row`. The store applies operators to the fields that are `operated`; no key is made of them,
-    but their attributes may be a part of one."""
+    but their attributes may be a part of one. `results` are those of earlier plans of the same update: it is the same
+    again for the same row, whatever the functions of computed fields do."""
     _reject_impossible(schema, changes)
-    return _Planner(schema, changes, known, row, operated).plan()
+    return _Planner(schema, changes, known, row, operated, {} if results is None else results).plan()
 
 
 def _reject_impossible(schema: Schema[Any], changes: Mapping[str, Any]) -> None:
@@ -81,7 +89,9 @@ class _Planner:
         known: Mapping[str, Any],
         row: Row | None,
         operated: Collection[str],
+        results: Results,
     ) -> None:
+        self.results = results
         self.schema = schema
         self.primary = frozenset(part.name for part in schema.primary.attributes)
         """Every row has them, and no update can change them; an index may share them."""
@@ -93,13 +103,16 @@ class _Planner:
         self.removes: list[str] = []
         self.reads: set[str] = set()
         self.used: set[str] = set()
-        self.used_keys: set[str] = set()
         self.beside: dict[str, frozenset[str]] = {}
 
     def plan(self) -> ChangePlan:
+        if self.schema.computed:
+            self._compute_fields()
         for name, value in self.changes.items():
             codec = self.schema.codec
-            self._assign(codec.by_name[name].attribute, codec.encode_field(name, value, check=True))
+            made = codec.encode_field(name, value, check=True)
+            if name not in self.schema.index_sources:
+                self._assign(codec.by_name[name].attribute, made)
         for layout in self.schema.indexes.values():
             changed = [part for part in layout.computed if self._changes_with(layout, part)]
             for part in changed:
@@ -110,7 +123,40 @@ class _Planner:
                 for part in layout.computed:
                     if part not in written and part.name not in self.primary:
                         self._complete(layout, part)
+        for field in self.schema.sparsely_held:
+            self._require_held(field)
         return ChangePlan(self.sets, tuple(self.removes), frozenset(self.reads), self._guards(), self.beside)
+
+    def _require_held(self, field: str) -> None:
+        """Rejects an update that leaves an `in_key` field without a key that holds it."""
+        homes = self.schema.homes(field)
+        if not all(map(self._absent, homes)) or all(self.changes.keys().isdisjoint(home.sparse) for home in homes):
+            return
+        if field not in self.values:
+            self.reads.add(field)
+        elif self.values[field] is not None:
+            raise self.schema.not_held(field)
+        elif field not in self.changes:
+            self.used.add(field)
+
+    def _compute_fields(self) -> None:
+        """Adds the computed fields to the changes, each if one of its inputs is among them."""
+        made: dict[str, Any] = {}
+        for field in self.schema.computed:
+            if self.changes.keys().isdisjoint(field.inputs):
+                continue
+            unknown = set(field.inputs) - self.values.keys()
+            if unknown:
+                self.reads |= unknown
+                continue
+            self.used.update(field.inputs)
+            inputs = [self.values[name] for name in field.inputs]
+            known = self.results.get(field.name)
+            if known is None or known[0] != inputs:
+                known = self.results[field.name] = inputs, field.value(self.values)
+            made[field.name] = known[1]
+        self.changes = {**self.changes, **made}
+        self.values |= made
 
     def _changes_with(self, layout: KeyLayout, part: KeyAttribute) -> bool:
         """Whether the changes decide an attribute of an index key. One that is a field changes with that field only:
@@ -133,8 +179,6 @@ class _Planner:
             self._require(part.name, self._keeping_out(layout))
             return
         self.used.update(part.fields)
-        if is_field and part.fields[0] in self.schema.required_in_templates:
-            self._use_keys()
         if part.name not in self.sets:
             self.sets[part.name] = part.value([self.values[field] for field in part.fields])
 
@@ -144,16 +188,17 @@ class _Planner:
     def _keeping_out(self, layout: KeyLayout) -> frozenset[str]:
         """The attributes whose absence keeps an item out of an index, but for those that the update may set."""
         codec = self.schema.codec
-        fields = (codec.by_name[name] for name in layout.sparse.difference(self.changes, self.operated))
+        names = layout.sparse.difference(self.changes, self.operated, self.schema.index_sources)
+        fields = (codec.by_name[name] for name in names)
         return frozenset(field.attribute for field in fields if field.left_out)
 
     def _may_lack(self, field: str) -> bool:
-        """Whether a row may lack the attribute of a field that its item shows: it has a default or is in a key."""
+        """Whether a row may lack the attribute of a field that its item shows: it has a default, or the primary key
+        has it."""
         codec = self.schema.codec
         if codec.by_name[field].annotation.optional:
             return False
-        held = field in self.schema.primary.fields or field in self.schema.required_in_templates
-        return held or codec.if_absent(field) is not NODEFAULT
+        return field in self.schema.primary.fields or codec.if_absent(field) is not NODEFAULT
 
     def _recompute(self, layout: KeyLayout, part: KeyAttribute) -> None:
         if part.name in self.schema.codec.attributes:
@@ -213,22 +258,10 @@ class _Planner:
             self._leave(other)
 
     def _keep_fields(self, layout: KeyLayout) -> None:
-        """Requires the attributes of the required fields that the key of this index holds; sets those that the row
-        lacks, because it has them in the key only."""
+        """Requires the attributes of the required fields that the key of this index holds."""
         for field in self.schema.required_in(layout):
-            attribute = self.schema.codec.by_name[field].attribute
-            if field in self.changes:
-                continue
-            if self.row is None or attribute in self.row:
-                self._require(attribute, frozenset())
-                continue
-            self.used.add(field)
-            self._use_keys()
-            self._assign(attribute, self.schema.codec.encode_field(field, self.values[field]))
-
-    def _use_keys(self) -> None:
-        """Guards the index keys, since a field was taken from one."""
-        self.used_keys.update(part.name for each in self.schema.all_indexes for part in each.attributes)
+            if field not in self.changes:
+                self._require(self.schema.codec.by_name[field].attribute, frozenset())
 
     def _assign(self, attribute: str, value: Value | None) -> None:
         if value is None:
@@ -237,8 +270,11 @@ class _Planner:
             self.sets[attribute] = value
 
     def _guards(self) -> dict[str, Value | None]:
-        codec = self.schema.codec
+        codec, sources = self.schema.codec, self.schema.index_sources
         read = self.used - self.changes.keys() - set(self.schema.primary.fields)
-        fields = {codec.by_name[name].attribute: codec.encode_field(name, self.values[name]) for name in sorted(read)}
-        keys = sorted(self.used_keys - self.primary)
+        fields = {
+            codec.by_name[name].attribute: codec.encode_field(name, self.values[name])
+            for name in sorted(read - sources.keys())
+        }
+        keys = sorted({part.name for name in read & sources.keys() for part in sources[name]})
         return fields | {name: None if self.row is None else self.row.get(name) for name in keys}

@@ -12,21 +12,22 @@ import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from types import UnionType
-from typing import Any, ClassVar, Final, NoReturn, TypeGuard, Union, get_args, get_origin
+from typing import Any, ClassVar, Final, NoReturn, TypeGuard, Union, get_args, get_origin, is_typeddict
 
 from msgspec import NODEFAULT
 
 from sortkey.limits import EXPRESSION_IN_OPERANDS
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.places import ElementCodec, reject_foreign
-from sortkey.model.errors import EncodeError, NoAccessPath, Unsupported, unknown_field
+from sortkey.model.errors import EncodeError, NoAccessPath, Unsupported, shown, unknown_field
 from sortkey.model.fields.annotation import Annotation, parse_annotation
 from sortkey.model.fields.attribute_values import compare, contains_element, element_count
 from sortkey.model.fields.codec import Field, codec_of
 from sortkey.model.fields.converter import NULL, Value
-from sortkey.model.fields.records import is_record, tag_of
+from sortkey.model.fields.records import is_record, record_class, tag_of
 from sortkey.model.fields.stored_as import StoredType
 from sortkey.model.fields.type_converter import CONTAINERS
+from sortkey.model.fields.typed_dicts import typed_dict
 from sortkey.model.items.schema import Schema
 
 NOT_A_BOOL: Final = (
@@ -377,7 +378,7 @@ def attribute_of(schema: Schema[Any], field: str) -> str:
         raise unknown_field(schema.name, field, fields)
     if fields[field].annotation.in_key:
         raise NoAccessPath(
-            f"{schema.name}.{field} is in_key: it is not stored as an attribute, so a condition cannot use it"
+            f"{schema.name}.{field} is in_key: it is not stored as an attribute, so a condition cannot use it here"
         )
     return fields[field].attribute
 
@@ -386,7 +387,7 @@ def operand(fields: Any, name: str, value: Any) -> Value:
     """A value to compare with, or to store, encoded. Raises EncodeError for None and the empty set."""
     made: Value | None = fields.codec.encode_field(name, value)
     if made is None:
-        raise EncodeError(f"{fields.name}.{name}: cannot be compared with {value!r}; use exists() or not_exists()")
+        raise EncodeError(f"{fields.name}.{name}: cannot be compared with {shown(value)}; use exists() or not_exists()")
     return made
 
 
@@ -421,13 +422,19 @@ def require_one_form(fields: Any, name: str, value: Any = None) -> None:
     annotation: Annotation = fields.codec.by_name[name].annotation
     if not isinstance(annotation.base, type) or is_record(annotation.base):
         is_member = get_origin(annotation.base) in (Union, UnionType) and is_record(type(value))
-        wanted = parse_annotation(type(value)) if is_member else annotation
+        wanted = _member(annotation, type(value)) if is_member else annotation
         place = _ambiguous_place(wanted, name, frozenset(), is_member)
         if place is not None:
             raise Unsupported(
                 f"{fields.name}.{name} cannot be compared whole: a row may be stored with or without {place}, which "
                 f"shows the same. Compare the places in it, such as sk.F(…).at(…) or 'address.city'"
             )
+
+
+def _member(union: Annotation, cls: type) -> Annotation:
+    """The member of a union that has this class."""
+    members = map(parse_annotation, get_args(union.base))
+    return next((member for member in members if record_class(member.base) is cls), parse_annotation(cls))
 
 
 def _ambiguous_place(annotation: Annotation, place: str, seen: frozenset[type], in_union: bool = False) -> str | None:
@@ -443,6 +450,11 @@ def _ambiguous_place(annotation: Annotation, place: str, seen: frozenset[type], 
             if field.nullable or codec.if_absent(field.name) is not NODEFAULT:
                 return f"{place}.{field.name}"
             found = _ambiguous_place(field.annotation, f"{place}.{field.name}", seen | {base})
+            if found is not None:
+                return found
+    if is_typeddict(record_class(base)) and record_class(base) not in seen:
+        for name, member in typed_dict(base).types.items():
+            found = _ambiguous_place(parse_annotation(member), f"{place}.{name}", seen | {record_class(base)})
             if found is not None:
                 return found
     if origin in CONTAINERS or origin in (Union, UnionType):

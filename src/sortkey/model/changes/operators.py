@@ -34,7 +34,7 @@ from sortkey.model.changes.places import (
     reject_foreign,
     stored_at,
 )
-from sortkey.model.errors import Unsupported, unknown_field
+from sortkey.model.errors import EncodeError, Unsupported, unknown_field
 from sortkey.model.fields.converter import NULL, Value
 from sortkey.model.fields.records import is_record, replace_fields
 from sortkey.model.items.schema import Schema
@@ -250,7 +250,7 @@ class PlaceChanges(Operator):
     def apply(self, current: Any) -> Any:
         for steps, change in self.changes.items():
             try:
-                current = _changed(current, steps, change)
+                current = _changed(current, self.places[steps].keys, change)
             except (LookupError, AttributeError):
                 raise PlaceMissing(place_text(self.field, steps)) from None
         return current
@@ -273,7 +273,7 @@ def _encoded(place: Place, change: Any) -> Value | None:
     return value
 
 
-def _changed(value: Any, steps: Steps, change: Any) -> Any:
+def _changed(value: Any, steps: tuple[Any, ...], change: Any) -> Any:
     """A copy with a change. Raises LookupError if there is nothing that contains the place."""
     if isinstance(change, Remove) and len(steps) == 1:
         return _without(value, steps[0])
@@ -346,8 +346,17 @@ def by_name(schema: Schema[Any], changes: Changes) -> dict[str, Any]:
                 )
             if name in found:
                 raise ValueError(f"{schema.name}: {name} changes twice")
+            if name in schema.set_by_sessions:
+                raise _set_by_session(schema, name)
             found[name] = change
     return found
+
+
+def _set_by_session(schema: Schema[Any], name: str) -> EncodeError:
+    if name == schema.revision:
+        return EncodeError(f"{schema.name}.{name}: every write raises it by itself (sk.version); leave it out")
+    inputs = next(field.inputs for field in schema.computed if field.name == name)
+    return EncodeError(f"{schema.name}.{name}: follows from {', '.join(inputs)} (sk.computed); change those instead")
 
 
 def by_field(schema: Schema[Any], changes: Changes) -> dict[str, Any]:
@@ -365,5 +374,7 @@ def by_field(schema: Schema[Any], changes: Changes) -> dict[str, Any]:
     for field, inside in places.items():
         if field in found:
             raise ValueError(f"{schema.name}: {field} and a place inside it both change")
+        if field in schema.set_by_sessions:
+            raise _set_by_session(schema, field)
         found[field] = PlaceChanges(schema, field, inside)
     return found

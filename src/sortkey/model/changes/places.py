@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, get_args, get_origin
+from enum import Enum
+from typing import Any, Final, NamedTuple, get_args, get_origin, is_typeddict
 
 import msgspec
 
@@ -17,7 +18,9 @@ from sortkey.model.errors import UnknownField, unknown_field
 from sortkey.model.fields.annotation import Annotation
 from sortkey.model.fields.codec import Codec, Field, codec_of
 from sortkey.model.fields.converter import NULL, Value
-from sortkey.model.fields.records import is_record
+from sortkey.model.fields.records import is_record, record_class
+from sortkey.model.fields.type_converter import dict_keys
+from sortkey.model.fields.typed_dicts import typed_dict
 from sortkey.model.items.schema import Schema
 
 Step = str | int
@@ -81,7 +84,9 @@ class Fields:
 class ElementCodec:
     """The codec of a dict's value or a list's element: None and the empty set are stored as NULL."""
 
-    def __init__(self, annotation: Any) -> None:
+    def __init__(self, annotation: Any, *, is_required: bool = False) -> None:
+        self.is_required = is_required
+        """Whether it is a key that a TypedDict requires."""
         self._codec = codec_of(msgspec.defstruct("Element", [("element", annotation)]))
 
     @property
@@ -105,6 +110,8 @@ class Place(NamedTuple):
     """The `Fields` that its last step belongs to; conditions and operators take it for a schema."""
     name: str
     """Its field in `fields`."""
+    keys: tuple[Any, ...] = ()
+    """The steps as the item has them: the members of an Enum that are the keys of a dict."""
 
     @property
     def parent_type(self) -> str:
@@ -116,13 +123,26 @@ def find_place(schema: Schema[Any], field: str, steps: Steps) -> Place:
     """Raises UnknownField if the declarations have no such place."""
     annotation = schema.codec.by_name[field].annotation
     stored: list[Step] = []
+    keys: list[Any] = []
     fields, name = Fields(schema.name, schema.codec), field
     for depth, step in enumerate(steps):
         around = f"{schema.name}.{place_text(field, steps[:depth])}"
         fields, name, attribute = _enter(annotation, step, around)
+        keys.append(_key(annotation, step, around))
         stored.append(attribute)
         annotation = fields.codec.by_name[name].annotation
-    return Place(tuple(stored), fields, name)
+    return Place(tuple(stored), fields, name, tuple(keys))
+
+
+def _key(annotation: Annotation, step: Step, around: str) -> Any:
+    """The step as the item has it."""
+    names = dict_keys(get_args(annotation.base)[0]) if get_origin(annotation.base) is dict else None
+    if names is None:
+        return step
+    for key, text in names.items():
+        if text == step:
+            return key
+    raise UnknownField(f"{around} has the keys {', '.join(names.values())}, and not {step!r}")
 
 
 def _enter(annotation: Annotation, step: Step, around: str) -> tuple[Fields, str, Step]:
@@ -134,6 +154,12 @@ def _enter(annotation: Annotation, step: Step, around: str) -> tuple[Fields, str
         if step not in codec.by_name:
             raise unknown_field(base.__name__, step, codec.by_name)
         return Fields(base.__name__, codec), step, codec.by_name[step].attribute
+    if is_typeddict(record_class(base)) and isinstance(step, str):
+        members = typed_dict(base)
+        if step not in members.types:
+            raise unknown_field(record_class(base).__name__, step, members.types)
+        element = ElementCodec(members.types[step], is_required=step in members.required)
+        return Fields(around, element), "element", step
     if origin is dict and isinstance(step, str):
         return Fields(around, ElementCodec(get_args(base)[1])), "element", step
     if origin is list and isinstance(step, int):
@@ -190,6 +216,13 @@ def stored_at(value: Value | None, stored: Steps) -> Value | None:
     return value
 
 
+def key_in(value: dict[Any, Any], step: Any) -> Any:
+    """The key of a dict that a step names: it may be the member of an Enum, whose value is the step."""
+    if step in value:
+        return step
+    return next((key for key in value if isinstance(key, Enum) and key.value == step), step)
+
+
 def value_at(value: Any, steps: Steps) -> Any:
     """The value at a place of a field's value; None if there is none."""
     for step in steps:
@@ -198,7 +231,7 @@ def value_at(value: Any, steps: Steps) -> Any:
         if isinstance(step, int):
             value = value[step] if isinstance(value, list | tuple) and step < len(value) else None
         elif isinstance(value, dict):
-            value = value.get(step)
+            value = value.get(key_in(value, step))
         else:
             value = getattr(value, step) if is_record(type(value)) else None
     return value

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sortkey.model.changes.conditions import Where, attribute_of
+from sortkey.model.changes.conditions import Where
 from sortkey.model.changes.placeholders import Placeholders, any_of
 from sortkey.model.changes.requirements import Requirement
 from sortkey.model.changes.version_tests import needs_program
@@ -53,11 +53,13 @@ class QueryFilter(RowFilter):
         if path.collection:
             raise NoAccessPath(f"{path!r} has items of several classes; where works on one class only")
         # An index key may be stale, so what it says of the primary key is not what the item shows.
-        stale = frozenset[str]() if path.layout.index is None else frozenset(path.schema.primary.fields)
+        stale = path.layout.lossy if path.layout.index is None else path.layout.lossy.union(path.schema.primary.fields)
         given = {name: value for name, value in path.given.items() if name not in stale}
         super().__init__(path.schema, where, given)
         fields = self._requirement.fields
-        for field in fields & path.layout.unfiltered:
+        keys = {part.name for part in path.layout.attributes}
+        held = {name for name in path.schema.index_sources if not keys.isdisjoint(path.schema.attributes_with(name))}
+        for field in fields & (path.layout.unfiltered | held - given.keys()):
             raise NoAccessPath(f"{path!r}: {field} is an attribute of the key; use the path for it, not where")
         self._is_partial = path.layout.projection != "ALL"
         if self._is_partial:
@@ -77,7 +79,8 @@ class QueryFilter(RowFilter):
             )
         held = projected_attributes(self._schema, path.layout)
         for field in fields:
-            if attribute_of(self._schema, field) not in held:
+            is_given = field in path.given and field in self._schema.index_sources
+            if not is_given and held.isdisjoint(self._schema.attributes_with(field)):
                 raise NoAccessPath(f"{path!r}: where cannot use {field}, which {path.layout.index} does not project")
 
     def expression(self, placeholders: Placeholders) -> str | None:

@@ -18,11 +18,15 @@ from typing import Any, NamedTuple
 from msgspec import NODEFAULT
 
 from sortkey.model.changes.conditions import (
+    Comparison,
     Condition,
+    Exists,
     FieldCondition,
     FieldTest,
+    In,
     Joined,
     Negated,
+    NotExists,
     OtherField,
     Where,
     attribute_of,
@@ -34,11 +38,12 @@ from sortkey.model.changes.conditions import (
 )
 from sortkey.model.changes.placeholders import Placeholders, all_of, any_of
 from sortkey.model.changes.places import PlacePlaceholders, Steps, find_place, parse_place, value_at
-from sortkey.model.errors import EncodeError, NoAccessPath
+from sortkey.model.errors import EncodeError, NoAccessPath, Unsupported
 from sortkey.model.fields.codec import Field
 from sortkey.model.fields.converter import NULL, Value
 from sortkey.model.fields.stored_as import StoredType
 from sortkey.model.items.schema import Schema
+from sortkey.model.keys.key_attribute import KeyAttribute, NativeAttribute
 
 
 class Gap(NamedTuple):
@@ -171,6 +176,62 @@ class Leaf:
         return any_of(*tests)
 
 
+class IndexKeyLeaf(Leaf):
+    """A test of an `in_key` field, by the attribute of an index key that has nothing but this field."""
+
+    __slots__ = ("part",)
+
+    def __init__(self, schema: Schema[Any], field: str, test: FieldTest) -> None:
+        self.part = _own_part(schema, field)
+        super().__init__(field, (), test, schema, field, (self.part.name,))
+        if not isinstance(self.part, NativeAttribute) and not isinstance(test, Exists | NotExists):
+            self.test = _KeyTest(schema, field, self.part, test)
+        default = schema.codec.if_absent(field)
+        if default is not NODEFAULT:
+            self.gaps, self.nullable = [Gap(0, False, self.holds(default))], [False]
+
+
+class _KeyTest(FieldTest):
+    """A test for equality, of the key attribute that a value makes."""
+
+    def __init__(self, schema: Schema[Any], field: str, part: KeyAttribute, test: FieldTest) -> None:
+        is_equality = isinstance(test, Comparison) and test.operator in ("=", "<>")
+        if not (is_equality or isinstance(test, In)):
+            raise Unsupported(
+                f"{test.shown(f'{schema.name}.{field}')}: the field is in_key, and {part.name} has it as {part!r}, so "
+                f"only equality can be compared; use an access path, or store the field as an attribute"
+            )
+        self._part = part
+        self._test: Any = test
+        self.if_absent = self.if_null = test.if_absent
+
+    def shown(self, name: str) -> str:
+        return str(self._test.shown(name))
+
+    def holds(self, fields: Any, name: str, shown: Value | None) -> bool:
+        return bool(self._test.holds(fields, name, shown))
+
+    def text(self, _fields: Any, _name: str, path: str, placeholders: Placeholders) -> str:
+        values = self._test.values if isinstance(self._test, In) else (self._test.value,)
+        keys = [placeholders.value(self._part.value([value])) for value in values]
+        if isinstance(self._test, In):
+            return f"{path} IN ({', '.join(keys)})"
+        return f"{path} {self._test.operator} {keys[0]}"
+
+
+def _own_part(schema: Schema[Any], field: str) -> KeyAttribute:
+    """The attribute of an index key that alone holds a field, and nothing else. Raises Unsupported."""
+    parts = schema.index_sources[field]
+    if len(parts) > 1 or parts[0].fields != (field,):
+        shown = ", ".join(f"{part.name} ({part!r})" for part in parts)
+        reason = "several keys have it" if len(parts) > 1 else "the key has other fields, too"
+        raise Unsupported(
+            f"{schema.name}.{field} is in_key, in {shown}: {reason}, so no condition can compare it; use an access "
+            f"path, or store the field as an attribute"
+        )
+    return parts[0]
+
+
 class Branch(NamedTuple):
     """All, or any, of several nodes."""
 
@@ -211,6 +272,8 @@ class Requirement:
     def _leaf(self, place: str, test: FieldTest) -> Leaf:
         schema = self._schema
         field, steps = parse_place(place, schema)
+        if field in schema.index_sources and not steps and not isinstance(test, OtherField):
+            return self._index_key_leaf(field, test)
         attribute = attribute_of(schema, field)
         if isinstance(test, OtherField):
             self._check_other(place, field, steps, test)
@@ -229,6 +292,15 @@ class Requirement:
             found = find_place(schema, field, steps)
             leaf = Leaf(field, steps, test, found.fields, found.name, (attribute, *found.stored))
         _add_gaps(schema, leaf)
+        return leaf
+
+    def _index_key_leaf(self, field: str, test: FieldTest) -> Leaf:
+        given = self._given.get(field, NODEFAULT)
+        if given is NODEFAULT:
+            return IndexKeyLeaf(self._schema, field, test)
+        # A path of the index, whose key says what the field is.
+        leaf = Leaf(field, (), test, self._schema, field, ())
+        leaf.result = leaf.holds(given)
         return leaf
 
     def is_of_key(self, field: str) -> bool:
@@ -289,7 +361,7 @@ def _add_gaps(schema: Schema[Any], leaf: Leaf) -> None:
     """Adds what its row may lack: the attribute, the place in it, or anything that contains the place."""
     gaps, nullable = [], []
     for depth in range(len(leaf.steps) + 1):
-        fields, name = (schema, leaf.field) if depth == 0 else find_place(schema, leaf.field, leaf.steps[:depth])[1:]
+        fields, name = (schema, leaf.field) if depth == 0 else find_place(schema, leaf.field, leaf.steps[:depth])[1:3]
         default = fields.codec.if_absent(name)
         if default is not NODEFAULT:
             gaps.append(Gap(depth, False, leaf.holds(value_at(default, leaf.steps[depth:]))))

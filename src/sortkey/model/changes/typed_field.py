@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from decimal import Decimal
+from enum import Enum
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, TypeVar, get_origin, overload
 
@@ -29,12 +30,14 @@ from sortkey.model.changes.conditions import (
 )
 from sortkey.model.changes.operators import Add, Append, Delete, FieldChange, IfNotExists, Remove
 from sortkey.model.changes.places import ElementCodec, Fields, PlaceName, Step, find_place, parse_place, place_of
-from sortkey.model.errors import DeclarationError, NoAccessPath, UnknownField
+from sortkey.model.errors import DeclarationError, EncodeError, NoAccessPath, UnknownField
 from sortkey.model.fields.codec import codec_of
+from sortkey.model.fields.records import record_class
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 V = TypeVar("V")
+E = TypeVar("E", bound=Enum)
 
 
 class OfType(Protocol[T_co]):
@@ -112,7 +115,7 @@ class F(Generic[T]):
         """A field of the nested item: `sk.F(Order.address).at(Address.city)`."""
         member = _member(field)
         _, steps = self.name.parsed
-        base = self._annotation.base
+        base = record_class(self._annotation.base)
         if not (isinstance(base, type) and issubclass(base, member.__objclass__)):
             inner = f"{member.__objclass__.__name__}.{member.__name__}"
             raise UnknownField(f"{self!r} is {getattr(base, '__name__', base)}, so it has no {inner}")
@@ -131,12 +134,17 @@ class F(Generic[T]):
     @overload
     def __getitem__(self: F[dict[str, V] | None], step: str) -> F[V]: ...
     @overload
+    def __getitem__(self: F[dict[E, V]], step: E) -> F[V]: ...
+    @overload
+    def __getitem__(self: F[dict[E, V] | None], step: E) -> F[V]: ...
+    @overload
     def __getitem__(self, step: str) -> F[Any]: ...
 
-    def __getitem__(self, step: Step) -> F[Any]:
-        """An element of a list or a tuple, the value of a key of a dict, or a field of a dataclass, by its name."""
+    def __getitem__(self, step: Step | Enum) -> F[Any]:
+        """An element of a list or a tuple, the value of a key of a dict, or a field of a dataclass, a NamedTuple or a
+        TypedDict, by its name."""
         _, steps = self.name.parsed
-        return self._inside(*steps, step)
+        return self._inside(*steps, step.value if isinstance(step, Enum) else step)
 
     def _inside(self, *steps: Step) -> F[Any]:
         field, _ = self.name.parsed
@@ -298,7 +306,10 @@ class F(Generic[T]):
     def remove(self) -> FieldChange:
         """Removes the value: the field is None, or an empty set; an element of a list or a key of a dict is gone."""
         field, steps = self.name.parsed
-        if steps and isinstance(find_place(self._fields, field, steps).fields.codec, ElementCodec):
+        codec = find_place(self._fields, field, steps).fields.codec if steps else None
+        if isinstance(codec, ElementCodec):
+            if codec.is_required:
+                raise EncodeError(f"{self!r} cannot be removed: its TypedDict requires it")
             return FieldChange(self.name, Remove())
         base = get_origin(self._annotation.base)
         return FieldChange(self.name, base() if base in (builtins.set, frozenset) else None)

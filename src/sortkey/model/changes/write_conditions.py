@@ -8,8 +8,8 @@ attributes may mean something else: such a write fails, and returns the row. The
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Mapping
+from typing import Any, Final, NamedTuple
 
 from msgspec import NODEFAULT
 
@@ -33,6 +33,9 @@ from sortkey.model.fields.converter import NULL
 from sortkey.model.items.entries import Assignment
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
+
+IF_ABSENT: Final = "if_absent"
+WHERE: Final = "where"
 
 
 class ItemCondition:
@@ -74,6 +77,11 @@ class ItemCondition:
         return any_of(*tests) if test else all_of(tests)
 
     @property
+    def fields(self) -> set[str]:
+        """The fields that it depends on."""
+        return self._requirement.fields
+
+    @property
     def holds_if_missing(self) -> bool:
         """Whether a missing item matches. It has no fields, so it matches only conditions that fields are absent."""
         return self._requirement.holds_if_missing
@@ -106,6 +114,13 @@ class PutCondition(ABC):
     """Whether it compares fields of the stored item, so that a failed put must return the row."""
     raises: bool = False
     """Whether a put raises if it is not met; other puts return False."""
+    counted: tuple[str, int] | None = None
+    """The field with the revision, and what the put writes there."""
+
+    @property
+    def shared(self) -> Hashable | None:
+        """Puts of one class whose conditions have the same value here have the same condition; None says nothing."""
+        return None
 
     def __init__(self, schema: Schema[Any]) -> None:
         self.schema = schema
@@ -128,7 +143,14 @@ class PutCondition(ABC):
 
 
 class IfAbsent(PutCondition):
+    """There is no stored item. A new item has revision 1, whatever the item says."""
+
     compares = False
+    shared = IF_ABSENT
+
+    def __init__(self, schema: Schema[Any]) -> None:
+        super().__init__(schema)
+        self.counted = None if schema.revision is None else (schema.revision, 1)
 
     def test(self, placeholders: Placeholders) -> str:
         return self.no_item(placeholders)
@@ -148,6 +170,8 @@ class NewerBy(PutCondition):
             raise EncodeError(
                 f"{schema.name}.{field} is set by the session ({stamp!r}), so it does not order versions; use another"
             )
+        if field == schema.revision:
+            raise EncodeError(f"{schema.name}.{field} counts writes (sk.version), and every put tests it already")
         require_order(schema, field, "newer_by")
         self.field = field
         self.value = operand(schema, field, getattr(item, field))
@@ -189,6 +213,11 @@ class SameVersion(PutCondition):
             raise EncodeError(f"{schema.name}.{field}: a version is an int from 0 on, not {version!r}")
         self.field = field
         self.version: int = version
+        self.counted = (field, version + 1)
+
+    @property
+    def shared(self) -> Hashable | None:
+        return self.version
 
     def test(self, placeholders: Placeholders) -> str:
         attribute = attribute_of(self.schema, self.field)
@@ -223,11 +252,39 @@ class Matching(PutCondition):
         self.where = where
         self._condition = ItemCondition(schema, where, {name: getattr(item, name) for name in schema.primary.fields})
 
+    @property
+    def shared(self) -> Hashable | None:
+        return WHERE if self._condition.fields.isdisjoint(self.schema.primary.fields) else None
+
     def test(self, placeholders: Placeholders) -> str:
         return self._condition.test_of_any(placeholders, if_missing=self._condition.holds_if_missing)
 
     def accepts(self, stored: Any) -> bool:
         return self._condition.accepts(stored)
+
+
+class Together(PutCondition):
+    """A condition of a class with `sk.version`, whose puts also test the revision."""
+
+    raises = True
+
+    def __init__(self, given: PutCondition, revision: SameVersion) -> None:
+        super().__init__(given.schema)
+        self._given = given
+        self.revision = revision
+        self.counted = revision.counted
+
+    def test(self, placeholders: Placeholders) -> str:
+        return all_of([self._given.test(placeholders), self.revision.test(placeholders)])
+
+    def accepts(self, stored: Any) -> bool:
+        return self._given.accepts(stored) and self.revision.accepts(stored)
+
+    def failed(self, stored: Any | None) -> PutCondition:
+        """The one of both that the stored item, or its absence, does not meet."""
+        if stored is None:
+            return self.revision if self.revision.version > 0 else self._given
+        return self.revision if self._given.accepts(stored) else self._given
 
 
 class PutOptions(NamedTuple):
@@ -245,11 +302,20 @@ def put_condition(schema: Schema[Any], item: Item, options: PutOptions) -> PutCo
         raise ValueError("a put takes one of newer_by, if_absent, if_version and where")
     if if_absent:
         return IfAbsent(schema)
+    given: PutCondition | None = None
     if where is not None and not requires_nothing(where):
-        return Matching(schema, item, where)
-    if newer_by is not None:
-        return NewerBy(schema, item, newer_by)
-    return None if if_version is None else SameVersion(schema, item, if_version)
+        given = Matching(schema, item, where)
+    elif newer_by is not None:
+        given = NewerBy(schema, item, newer_by)
+    if schema.revision is None:
+        return given if if_version is None else SameVersion(schema, item, if_version)
+    if if_version is not None and if_version != schema.revision:
+        raise EncodeError(
+            f"{schema.name}.{if_version}: the class counts its writes in {schema.revision} (sk.version); leave out "
+            f"if_version, every put tests that"
+        )
+    revision = SameVersion(schema, item, schema.revision)
+    return revision if given is None else Together(given, revision)
 
 
 def newer_entry(put: Assignment, placeholders: Placeholders) -> str:

@@ -21,6 +21,7 @@ from sortkey.model.costs.meter import Reading
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.html_table import html_table
 from sortkey.model.items.item import Item, schema_of
+from sortkey.model.items.stamps import computed_item
 from sortkey.values.size import READ_UNIT_BYTES, item_size, read_units
 
 # Capacity prices: AWS's list prices for on-demand tables in us-east-1 (N. Virginia), standard class, in US dollars
@@ -158,4 +159,5 @@ def _expectation(
 
 def size_of(item: Item) -> int:
     """The item's size as DynamoDB counts it, with its key attributes."""
-    return item_size(to_dynamodb_json(schema_of(type(item)).encode(item)))
+    schema = schema_of(type(item))
+    return item_size(to_dynamodb_json(schema.encode(computed_item(schema.computed, item) if schema.computed else item)))

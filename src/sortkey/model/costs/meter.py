@@ -70,6 +70,13 @@ class Reading:
     """Rows that `undecodable="skip"` left out."""
     blocks_read: float = 0.0
     """Blocks of 4 KB that the read units stand for. Each request is rounded up, so this bounds the size of the rows."""
+    write_units: float = 0.0
+    """Those of `units` that are write units, with those of the indexes."""
+
+    @property
+    def read_units(self) -> float:
+        """Those of `units` that are read units."""
+        return self.units - self.write_units
 
     @property
     def amplification(self) -> float:
@@ -96,11 +103,12 @@ class _Sums:
         "units",
         "unrecognised",
         "warned",
+        "written",
     )
 
     def __init__(self) -> None:
         self.calls = self.rows_read = self.rows_returned = self.unrecognised = self.undecodable = self.ahead = 0
-        self.units = self.seconds = self.blocks = 0.0
+        self.units = self.seconds = self.blocks = self.written = 0.0
         self.warned = False
 
     def reading(self, path: str) -> Reading:
@@ -114,6 +122,7 @@ class _Sums:
             self.unrecognised,
             self.undecodable,
             self.blocks,
+            self.written,
         )
 
 
@@ -133,17 +142,29 @@ class Meter:
         count = _ROWS_READ.get(operation)
         read = 0 if count is None else count(answer)
         units = units_of(answer.get("ConsumedCapacity"))
-        self.add(path, read, 0, units, seconds, consistent)
+        self.add(path, read, 0, units, seconds, consistent, written=operation in _WRITES)
         return units
 
-    def add(self, path: str, read: int, returned: int, units: float, seconds: float, consistent: bool = False) -> None:
-        """Adds one request."""
+    def add(
+        self,
+        path: str,
+        read: int,
+        returned: int,
+        units: float,
+        seconds: float,
+        consistent: bool = False,
+        *,
+        written: bool = False,
+    ) -> None:
+        """Adds one request; `written` tells that it is a write."""
         with self._lock:
             sums = self._paths[path]
             sums.calls += 1
             sums.rows_read += read
             sums.rows_returned += returned
             sums.units += units
+            if written:
+                sums.written += units
             sums.blocks += units if consistent else units + units
             sums.seconds += seconds
 
@@ -456,3 +477,4 @@ _SEVERAL: Final[Mapping[str, Callable[[Members], Iterable[Partition]]]] = {
     "TransactWriteItems": _of_transaction,
 }
 _READS: Final = frozenset({"GetItem", "Query", "BatchGetItem", "TransactGetItems"})
+_WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from decimal import Decimal
 from operator import ge, gt, le, lt
 from typing import Any, Final, get_origin
 
 import msgspec
 
-from sortkey.model.errors import DeclarationError, EncodeError
+from sortkey.model.errors import DeclarationError, EncodeError, shown
+from sortkey.model.fields.real_types import RealTypes
 
 Check = Callable[[Any], None]
 """Raises EncodeError for a value that a constraint excludes."""
@@ -34,7 +34,7 @@ _APPLIES_TO: Final[dict[str, tuple[type, ...]]] = {
     # An empty set is an absent attribute, which is not written.
     "min_length": _SIZED,
     "max_length": (*_SIZED, *_SETS),
-    "tz": (datetime,),
+    "tz": (RealTypes.datetime,),
 }
 
 
@@ -63,7 +63,7 @@ def _check(base: Any, name: str, limit: Any) -> Check:
 
     def check(value: Any) -> None:
         if not accepts(value):
-            raise EncodeError(f"must be {wanted}, not {value!r}")
+            raise EncodeError(f"must be {wanted}, not {shown(value)}")
 
     return check
 

@@ -1,7 +1,7 @@
 """`Converter`: one Python value to an attribute value in boto3 shape and back; and the converters of single values.
 
-    str S · int, Decimal N · bool BOOL · bytes B · datetime, date, UUID S (as in keys, sortable) · epoch datetime N
-    timedelta N, in seconds
+    str S · int, Decimal N · bool BOOL · bytes B · datetime, date, time, UUID S (as in keys, sortable)
+    epoch datetime N · timedelta N, in seconds
 
 `type_converter.py` has those of all types.
 
@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
@@ -26,15 +26,17 @@ import msgspec
 
 from sortkey.errors import ValidationException
 from sortkey.limits import NUMBER_DIGITS
-from sortkey.model.errors import EncodeError, KeyPartError
-from sortkey.model.fields.key_text import instant_text, to_decimal
+from sortkey.model.errors import EncodeError, KeyPartError, shown
+from sortkey.model.fields.key_text import clock_text, instant_text, to_decimal
 from sortkey.model.fields.numeric_times import from_epoch, from_seconds, to_epoch, to_seconds
+from sortkey.model.fields.real_types import RealTypes
 from sortkey.values import number
 
 Value = dict[str, Any]
 NULL: Final[Value] = {"NULL": True}
 T = TypeVar("T")
 
+_read_iso: Final = RealTypes.datetime.fromisoformat
 _UUID_LENGTH: Final = 36
 _INSTANT_LENGTH: Final = len("2026-08-24T12:30:00.000000Z")
 _SURELY_EXACT: Final = 15
@@ -82,7 +84,7 @@ def other_form(value: T, found: Any, own: str, declaration: str) -> T:
 
 
 def wrong_type(expected: str, value: Any) -> EncodeError:
-    return EncodeError(f"expected {expected}, got {type(value).__name__} {value!r}")
+    return EncodeError(f"expected {expected}, got {type(value).__name__} {shown(value)}")
 
 
 def encode_text(value: Any) -> Value:
@@ -96,7 +98,10 @@ def encode_text(value: Any) -> Value:
 def encode_int(value: Any) -> Value:
     if type(value) is not int and (not isinstance(value, int) or isinstance(value, bool)):
         raise wrong_type("int", value)
-    text = str(int(value))
+    try:
+        text = str(int(value))
+    except ValueError as error:
+        raise EncodeError(str(error)) from None
     return {"N": text if len(text) <= NUMBER_DIGITS else _canonical(text)}
 
 
@@ -112,7 +117,8 @@ def encode_decimal(value: Any) -> Value:
 def encode_float(value: Any) -> Value:
     if not isinstance(value, float | int) or isinstance(value, bool):
         raise wrong_type("float", value)
-    return {"N": _canonical(repr(value))}
+    # numpy's floats are float, with a repr of their own.
+    return {"N": _canonical(float.__repr__(value) if isinstance(value, float) else str(int(value)))}
 
 
 def _canonical(text: str) -> str:
@@ -151,13 +157,13 @@ def read_instant(text: str) -> datetime:
         and text[5] < "2"
         and (sys.version_info < (3, 13) or text[11:13] != "24")
     ):
-        return datetime.fromisoformat(text)
+        return _read_iso(text)
     return other_form(read_any_instant(text), text, "2026-08-24T12:30:00.000000Z", _time_declaration(text))
 
 
 def read_any_instant(text: str) -> datetime:
     """A time in any ISO form that has a zone."""
-    moment = datetime.fromisoformat(text)
+    moment = _read_iso(text)
     if moment.tzinfo is None:
         raise ValueError("no time zone")
     return moment
@@ -208,7 +214,23 @@ def _encode_duration(value: Any) -> Value:
 def _encode_date(value: Any) -> Value:
     if not isinstance(value, date) or isinstance(value, datetime):
         raise wrong_type("date", value)
-    return {"S": str(value)}
+    return {"S": RealTypes.date.isoformat(value)}
+
+
+def _encode_time(value: Any) -> Value:
+    try:
+        return {"S": clock_text(value)}
+    except KeyPartError as error:
+        raise EncodeError(str(error)) from None
+
+
+def _read_time(text: str) -> time:
+    made = time.fromisoformat(text)
+    if made.tzinfo is not None:
+        raise ValueError("a time of day has no time zone")
+    if clock_text(made) == text:
+        return made
+    return other_form(made, text, "12:30:00.000000", "a field with sk.stored_as")
 
 
 def _encode_uuid(value: Any) -> Value:
@@ -218,7 +240,7 @@ def _encode_uuid(value: Any) -> Value:
 
 
 def _read_date(text: str) -> date:
-    made = date.fromisoformat(text)
+    made = RealTypes.date.fromisoformat(text)
     if len(text) == len("2026-08-24") and text[7] == "-":
         return made
     return other_form(made, text, "2026-08-24", "a field with sk.stored_as")
@@ -247,8 +269,9 @@ SCALARS: Final[dict[Any, Converter]] = {
     Decimal: content_converter(encode_decimal, "N", Decimal),
     bool: Converter(encode_bool, itemgetter("BOOL"), "BOOL", None),
     bytes: Converter(encode_bytes, itemgetter("B"), "B", None),
-    datetime: content_converter(_encode_instant, "S", read_instant),
-    date: content_converter(_encode_date, "S", _read_date),
+    RealTypes.datetime: content_converter(_encode_instant, "S", read_instant),
+    RealTypes.date: content_converter(_encode_date, "S", _read_date),
+    time: content_converter(_encode_time, "S", _read_time),
     UUID: content_converter(_encode_uuid, "S", read_uuid),
     timedelta: content_converter(_encode_duration, "N", lambda text: from_seconds(Decimal(text))),
 }

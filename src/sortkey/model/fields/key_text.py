@@ -9,6 +9,7 @@
                L, minus the exponent, each digit taken from 9, `~` for negative ones. 1.5 is Na015.
     datetime   2026-08-24T12:30:00.000000Z, always UTC, always microseconds; 000000 if it is stored in whole seconds
     date       2026-08-24
+    time       12:30:00.000000
     UUID       as str(uuid), in lower case
     bool       0 or 1
     bytes      hexadecimal
@@ -28,16 +29,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from sortkey.model.errors import DeclarationError, KeyPartError
+from sortkey.model.errors import DeclarationError, KeyPartError, shown
 from sortkey.model.fields.annotation import Annotation
 from sortkey.model.fields.numeric_times import from_seconds, to_seconds
+from sortkey.model.fields.real_types import RealTypes, real_time
 
 SEPARATOR: Final = "#"
 ABOVE_SEPARATOR: Final = "$"
@@ -47,7 +49,7 @@ _ESCAPE_SHIFT: Final = 0x30
 _LAST_ESCAPED: Final = ord("$")
 _LONG: Final = 25
 _INSTANT_LENGTH: Final = len("2026-08-24T12:30:00.000000Z")
-_EXCLUDED: Final[dict[type, type]] = {int: bool, date: datetime}
+_EXCLUDED: Final[dict[type, type]] = {int: bool, RealTypes.date: RealTypes.datetime}
 _NINES: Final = str.maketrans("0123456789", "9876543210")
 
 
@@ -62,11 +64,34 @@ class Encoding(NamedTuple):
     textual: bool = False
     """Whether a value's prefix is encoded as the text's prefix, and letters and digits are unchanged."""
     ordered: bool = True
-    """Whether the texts sort as the values do."""
+    """Whether the texts sort as the values do, or, if it is `descending`, in the opposite order."""
+    descending: bool = False
+    """Whether the greatest value comes first, as in `{points:desc}`."""
     of_content: str = ""
     """The source of an expression that makes the text of most values from the content `{0}` of their attribute, as
     `RowReader` has it. If its result is a key's text, without escapes, key and attribute have one value; otherwise they
     may have. Empty if there is none."""
+    lossy: bool = False
+    """Whether several values have one text, as in `{email:lower}`; decoding returns one of them."""
+    pieces: tuple[str | Encoding, ...] = ()
+    """Of a text with separators, the parts of a time: literals and encodings."""
+    end: OpenEnd | None = None
+    """Of a text that may have separators, at the end of a key."""
+
+    @property
+    def matched(self) -> str:
+        """The pattern of what it writes now."""
+        return self.pattern if self.end is None or self.end.is_open else self.end.closed
+
+
+class OpenEnd:
+    """Whether `{x:raw}` at the end of a key may have separators. It may not, if the key of another class of the table
+    goes on with a separator there."""
+
+    def __init__(self, closed: str) -> None:
+        self.is_open = True
+        self.closed = closed
+        """The pattern without separators."""
 
 
 def default_encoding(annotation: Annotation, *, followed: bool) -> Encoding:
@@ -86,7 +111,7 @@ def expect(expected: type, value: Any) -> None:
     if type(value) is expected:
         return
     if not isinstance(value, expected) or isinstance(value, _EXCLUDED.get(expected, ())):
-        raise KeyPartError(f"expected {expected.__name__}, got {type(value).__name__} {value!r}")
+        raise KeyPartError(f"expected {expected.__name__}, got {type(value).__name__} {shown(value)}")
 
 
 _needs_escape_followed = re.compile("[\0-$\U0010ffff]").search
@@ -191,20 +216,40 @@ def _decode_decimal(text: str) -> Decimal:
 
 def aware_utc(value: Any) -> datetime:
     """An aware datetime, in UTC. Raises KeyPartError."""
-    if value.__class__ is not datetime:
-        expect(datetime, value)
-    moment: datetime = value
+    moment: datetime = value if value.__class__ is datetime else _plain_time(value)
     if moment.tzinfo is UTC:
         return moment
     if moment.utcoffset() is None:
         raise KeyPartError(f"{moment!r} has no time zone")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise KeyPartError(f"{moment!r} is before the year 1 or after 9999 in UTC, in which it is stored") from None
+
+
+def _plain_time(value: Any) -> datetime:
+    """The time of a subclass, such as pendulum's DateTime. Raises KeyPartError."""
+    expect(RealTypes.datetime, value)
+    try:
+        parts = (value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond)
+        made = RealTypes.datetime(*parts, tzinfo=value.tzinfo, fold=value.fold)
+        is_same = bool(made == value)
+    except (TypeError, ValueError):
+        is_same = False
+    if not is_same:
+        # pandas has nanoseconds, and a time that is none.
+        raise KeyPartError(f"{type(value).__name__} {shown(value)} is more, or less, than a datetime holds")
+    return made
 
 
 def instant_text(value: Any) -> str:
     """An aware datetime as sortable text, in UTC. Raises KeyPartError."""
     # msgspec writes Z for UTC, and six digits or none, in a tenth of the time of isoformat.
-    text: str = msgspec.to_builtins(aware_utc(value))
+    try:
+        text: str = msgspec.to_builtins(aware_utc(value))
+    except TypeError:
+        # Of a subclass, such as freezegun's.
+        text = msgspec.to_builtins(real_time(aware_utc(value)))
     return text if len(text) == _INSTANT_LENGTH else f"{text[:-1]}.000000Z"
 
 
@@ -222,8 +267,16 @@ def _decode_duration(text: str) -> timedelta:
 
 
 def _encode_date(value: Any) -> str:
-    expect(date, value)
-    return str(value)
+    expect(RealTypes.date, value)
+    return RealTypes.date.isoformat(value)
+
+
+def clock_text(value: Any) -> str:
+    """A time of day as sortable text. Raises KeyPartError."""
+    expect(time, value)
+    if value.tzinfo is not None:
+        raise KeyPartError(f"{value!r} has a time zone; a time of day is stored without one")
+    return time.isoformat(value, "microseconds")
 
 
 def _encode_uuid(value: Any) -> str:
@@ -246,17 +299,21 @@ _INT: Final = r"[zA]?[B-Za-y][0-9]+"
 _DECIMAL: Final = rf"(?:M|N{_INT}\.|L{_INT}~)"
 _DAY: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _INSTANT: Final = rf"{_DAY}T[0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}\.[0-9]{{6}}Z"
+_CLOCK: Final = r"[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}"
 _UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 _ENCODINGS: Final[dict[Any, Encoding]] = {
     int: Encoding(_encode_int, _decode_int, _INT, delimited=True, of_content="chr(96 + len({0})) + {0}"),
     Decimal: Encoding(_encode_decimal, _decode_decimal, _DECIMAL, delimited=True),
     timedelta: Encoding(_encode_duration, _decode_duration, _DECIMAL, delimited=True),
-    datetime: Encoding(instant_text, datetime.fromisoformat, _INSTANT, delimited=True, of_content="{0}"),
-    date: Encoding(_encode_date, date.fromisoformat, _DAY, delimited=True, of_content="str({0})"),
+    RealTypes.datetime: Encoding(
+        instant_text, RealTypes.datetime.fromisoformat, _INSTANT, delimited=True, of_content="{0}"
+    ),
+    RealTypes.date: Encoding(_encode_date, RealTypes.date.fromisoformat, _DAY, delimited=True, of_content="str({0})"),
+    time: Encoding(clock_text, time.fromisoformat, _CLOCK, delimited=True, of_content="{0}"),
     UUID: Encoding(_encode_uuid, UUID, _UUID, delimited=True, of_content="{0}"),
     bool: Encoding(_encode_bool, "1".__eq__, "[01]", delimited=True, choices=("0", "1")),
     bytes: Encoding(_encode_bytes, bytes.fromhex, "(?:[0-9a-f]{2})*", delimited=False, textual=True),
 }
-_WHOLE_SECONDS: Final = _ENCODINGS[datetime]._replace(encode=in_whole_seconds(instant_text), of_content="")
-_NAMES: Final = "str, int, Decimal, datetime, date, timedelta, UUID, bool, bytes, or an Enum or Literal of these"
+_WHOLE_SECONDS: Final = _ENCODINGS[RealTypes.datetime]._replace(encode=in_whole_seconds(instant_text), of_content="")
+_NAMES: Final = "str, int, Decimal, datetime, date, time, timedelta, UUID, bool, bytes, or an Enum or Literal of these"

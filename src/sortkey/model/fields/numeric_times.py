@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from sortkey.model.errors import KeyPartError
+from sortkey.model.errors import KeyPartError, shown
+from sortkey.model.fields.real_types import RealTypes
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 _PER_SECOND: Final = Decimal(1_000_000)
@@ -17,7 +18,7 @@ _PER_SECOND: Final = Decimal(1_000_000)
 def to_seconds(value: Any) -> Decimal:
     """Raises KeyPartError."""
     if not isinstance(value, timedelta):
-        raise KeyPartError(f"expected timedelta, got {type(value).__name__} {value!r}")
+        raise KeyPartError(f"expected timedelta, got {type(value).__name__} {shown(value)}")
     return (value // _MICROSECOND) / _PER_SECOND
 
 
@@ -33,17 +34,22 @@ def from_seconds(seconds: Decimal) -> timedelta:
     return made
 
 
-_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_START: Final = RealTypes.datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = timedelta(seconds=1)
+_LEAST: Final = (RealTypes.datetime.min.replace(tzinfo=UTC) - _START) // _SECOND
+_MOST: Final = (RealTypes.datetime.max.replace(tzinfo=UTC) - _START) // _SECOND
 
 
 def to_epoch(value: Any) -> int:
     """The seconds of an aware datetime, rounded down. Raises KeyPartError."""
     if not isinstance(value, datetime):
-        raise KeyPartError(f"expected datetime, got {type(value).__name__} {value!r}")
+        raise KeyPartError(f"expected datetime, got {type(value).__name__} {shown(value)}")
     if value.utcoffset() is None:
         raise KeyPartError(f"{value!r} has no time zone")
-    return (value - _START) // _SECOND
+    seconds = (value - _START) // _SECOND
+    if not _LEAST <= seconds <= _MOST:
+        raise KeyPartError(f"{value!r} is before the year 1 or after 9999 in UTC, in which it is read")
+    return seconds
 
 
 def from_epoch(text: str) -> datetime:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
-from sortkey.model.errors import DeclarationError, EncodeError
+from sortkey.model.errors import DeclarationError, EncodeError, shown
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -64,13 +64,14 @@ class StoredType(NamedTuple):
 
     def encode(self, value: Any) -> Any:
         """The value to store. Raises EncodeError for one of another type, and for what the function raises."""
-        if isinstance(self.declared, type) and not isinstance(value, self.declared):
-            raise EncodeError(f"expected {self.declared.__name__}, got {type(value).__name__} {value!r}")
+        # `Any` is a class, but nothing can be tested for it.
+        if self.declared is not Any and isinstance(self.declared, type) and not isinstance(value, self.declared):
+            raise EncodeError(f"expected {self.declared.__name__}, got {type(value).__name__} {shown(value)}")
         try:
             return self.codec.encode(value)
         except Exception as error:
             # The function is the program's, and may raise anything.
-            raise EncodeError(f"cannot encode {value!r}: {type(error).__name__}: {error}") from error
+            raise EncodeError(f"cannot encode {shown(value)}: {type(error).__name__}: {error}") from error
 
     def decode(self, stored: Any) -> Any:
         """The value of a stored one. Raises ValueError for what the function raises."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from sortkey.model.fields.converter import other_form
 from sortkey.model.fields.key_text import aware_utc, instant_text
+from sortkey.model.fields.real_types import RealTypes
 from sortkey.model.fields.stored_as import StoredAs
 
-_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_START: Final = RealTypes.datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
@@ -26,11 +28,16 @@ def _to_text(value: Any) -> str:
 
 
 def _from_text(text: str) -> datetime:
-    moment = aware_utc(datetime.fromisoformat(text))
-    if _to_text(moment) == text:
+    return instant_in_form(text, _to_text, "2026-08-24T12:30:00Z")
+
+
+def instant_in_form(text: str, to_text: Callable[[Any], str], example: str) -> datetime:
+    """The instant that a text means. Raises OtherForm unless the text is what `to_text` writes, such as the example."""
+    moment = aware_utc(RealTypes.datetime.fromisoformat(text))
+    if to_text(moment) == text:
         return moment
-    declaration = "a datetime without sk.seconds" if instant_text(moment) == text else "a field with sk.stored_as"
-    return other_form(moment, text, "2026-08-24T12:30:00Z", declaration)
+    declaration = "a plain datetime" if instant_text(moment) == text else "a field with sk.stored_as(…, also=…)"
+    return other_form(moment, text, example, declaration)
 
 
 epoch_ms: Final = StoredAs(int, _to_milliseconds, _from_milliseconds, is_strict=True)

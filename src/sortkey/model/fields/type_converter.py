@@ -1,7 +1,7 @@
 """The converter of any type that a field can have.
 
-    single values (`converter.py`) · Enum, Literal as their values · structs, items and dataclasses M
-    list[X], tuple[X, …], tuple[X, Y] L · dict[str, X] M · set, frozenset SS, NS or BS
+    single values (`converter.py`) · Enum, Literal as their values · structs, items, dataclasses, NamedTuples M
+    list[X], tuple[X, …], tuple[X, Y] L · dict[str, X], dict[Enum, X], TypedDict M · set, frozenset SS, NS or BS
     types with a codec of the program's own, as what they are stored as (`stored_as.py`) · Any, as the value is
 
 None inside a list or map is NULL. So is an empty set, which DynamoDB does not have.
@@ -13,12 +13,11 @@ which are msgspec's (`class Circle(msgspec.Struct, tag=True)`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from enum import Enum
 from types import UnionType
-from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin, is_typeddict
 
-from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
+from sortkey.model.errors import DeclarationError, DecodeError, EncodeError, shown
 from sortkey.model.fields.annotation import Annotation, Epoch, parse_annotation
 from sortkey.model.fields.attribute_values import comparable
 from sortkey.model.fields.constraints import Check, constraint_check
@@ -33,8 +32,11 @@ from sortkey.model.fields.converter import (
     set_content,
     wrong_type,
 )
-from sortkey.model.fields.records import Tag, is_record, tag_of
+from sortkey.model.fields.real_types import RealTypes
+from sortkey.model.fields.records import Tag, is_record, record_class, tag_of
 from sortkey.model.fields.stored_as import StoredAs, StoredType
+from sortkey.model.fields.stored_forms import other_forms
+from sortkey.model.fields.typed_dicts import typed_dict_converter
 from sortkey.model.fields.untyped_values import untyped_converter
 
 ConverterOf = Callable[[Any], Converter]
@@ -86,10 +88,26 @@ def _tuple_of_any_length(argument: Any, of: ConverterOf) -> Converter:
     return content_converter(encode, "L", lambda content: tuple(decode_one(each) for each in content))
 
 
+def dict_keys(argument: Any) -> dict[Any, str] | None:
+    """The names of a dict's keys, which are the members of an Enum or a Literal; None for str. Raises DeclarationError
+    for other keys."""
+    base = parse_annotation(argument).base
+    if base is str:
+        return None
+    if isinstance(base, type) and issubclass(base, Enum):
+        found = {member: member.value for member in base}
+    else:
+        found = {value: value for value in get_args(base)} if get_origin(base) is Literal else {}
+    if not found or not all(isinstance(text, str) and text for text in found.values()):
+        raise DeclarationError(f"the keys of a dict must be str, or an Enum or a Literal of texts, not {argument}")
+    return {key: str.__str__(text) for key, text in found.items()}
+
+
 def _map(arguments: tuple[Any, ...], of: ConverterOf) -> Converter:
-    if parse_annotation(arguments[0]).base is not str:
-        raise DeclarationError(f"the keys of a dict must be str, not {arguments[0]}")
+    names = dict_keys(arguments[0])
     encode_one, decode_one = of(arguments[1])[:2]
+    if names is not None:
+        return _map_of_choices(names, encode_one, decode_one)
 
     def encode(values: Any) -> Value:
         if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
@@ -97,6 +115,27 @@ def _map(arguments: tuple[Any, ...], of: ConverterOf) -> Converter:
         return {"M": {name: encode_one(value) for name, value in values.items()}}
 
     return content_converter(encode, "M", lambda content: {name: decode_one(each) for name, each in content.items()})
+
+
+def _map_of_choices(
+    names: dict[Any, str], encode_one: Callable[[Any], Value], decode_one: Callable[[Value], Any]
+) -> Converter:
+    keys = _Choices({text: key for key, text in names.items()})
+
+    def name_of(key: Any) -> str:
+        try:
+            return names[key]
+        except (KeyError, TypeError):
+            raise wrong_type(f"one of the keys {', '.join(map(repr, names))}", key) from None
+
+    def encode(values: Any) -> Value:
+        if not isinstance(values, dict):
+            raise wrong_type("dict", values)
+        return {"M": {name_of(key): encode_one(value) for key, value in values.items()}}
+
+    return content_converter(
+        encode, "M", lambda content: {keys[name]: decode_one(each) for name, each in content.items()}
+    )
 
 
 def _set(arguments: tuple[Any, ...], of: ConverterOf, *, make: type) -> Converter:
@@ -149,6 +188,10 @@ class UnionMember(NamedTuple):
     def tag(self) -> Tag | None:
         return tag_of(self.base) if is_record(self.base) else None
 
+    @property
+    def cls(self) -> Any:
+        return record_class(self.base)
+
 
 def union_converter(members: Sequence[UnionMember]) -> Converter:
     by_type: dict[str, list[UnionMember]] = {}
@@ -175,7 +218,7 @@ def _by_attribute_type(names: str, converters: dict[str, Converter]) -> Converte
                 return converter.encode(value)
             except EncodeError as error:
                 reasons.append(str(error))
-        raise EncodeError(f"expected {names}, got {type(value).__name__} {value!r} ({'; '.join(reasons)})")
+        raise EncodeError(f"expected {names}, got {type(value).__name__} {shown(value)} ({'; '.join(reasons)})")
 
     def decode(value: Value) -> Any:
         for tag in value:
@@ -204,7 +247,7 @@ def _same_type(tag: str, members: list[UnionMember]) -> Converter:
 
 def _by_tag(names: str, members: dict[Tag, UnionMember]) -> Converter:
     attribute = next(iter(members)).attribute
-    of_class = {member.base: member.converter.encode for member in members.values()}
+    of_class = {member.cls: member.converter.encode for member in members.values()}
     of_tag = {_identity(tag.value): member.converter.read for tag, member in members.items()}
 
     def encode(value: Any) -> Value:
@@ -228,8 +271,8 @@ def _identity(value: Value) -> tuple[str, Any]:
     return tag, content
 
 
-RecordConverter = Callable[[type], Converter]
-"""Makes the converter of a nested struct or dataclass; the codec passes its own."""
+RecordConverter = Callable[[Any], Converter]
+"""Makes the converter of a nested struct, dataclass or NamedTuple; the codec passes its own."""
 
 
 def converter(annotation: Any, nested: RecordConverter) -> Converter:
@@ -251,7 +294,7 @@ def base_converter(annotation: Annotation, nested: RecordConverter) -> Converter
             "float cannot hold DynamoDB's decimal numbers exactly; use Decimal, or Annotated[float, sk.inexact]"
         )
     if annotation.epoch:
-        if base is not datetime:
+        if base is not RealTypes.datetime:
             raise DeclarationError(f"only a datetime can be stored as seconds since 1970, not {base}")
         return EPOCH
     if isinstance(base, StoredType):
@@ -266,6 +309,8 @@ def base_converter(annotation: Annotation, nested: RecordConverter) -> Converter
         return _choice_converter({member: member.value for member in base}, nested)
     if is_record(base):
         return nested(base)
+    if is_typeddict(record_class(base)):
+        return typed_dict_converter(base, lambda inner: converter(inner, nested))
     if origin in CONTAINERS:
         return CONTAINERS[origin](get_args(base), lambda inner: converter(inner, nested))
     if origin in (Union, UnionType):
@@ -374,9 +419,12 @@ def _several_forms(base: StoredType, first: Converter, others: list[Converter]) 
         for form in forms:
             if form.tag in stored:
                 try:
-                    return form.decode(stored)
+                    value = form.decode(stored)
                 except (ValueError, KeyError, TypeError) as error:
                     reasons.append(str(error))
+                else:
+                    other_forms.count += form is not first
+                    return value
         raise ValueError("; ".join(reasons) or f"expected {' or '.join(sorted(tags))}, found {stored!r}")
 
     def exact(form: Converter) -> Callable[[Any], Value | None]:

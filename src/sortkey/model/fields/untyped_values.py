@@ -9,14 +9,14 @@ int, Decimal, bool, None, bytes, lists, dicts and sets. Its whole numbers are in
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
 from uuid import UUID
 
 from sortkey.limits import NUMBER_DIGITS
-from sortkey.model.errors import EncodeError
+from sortkey.model.errors import EncodeError, shown
 from sortkey.model.fields.converter import (
     Converter,
     Value,
@@ -27,7 +27,7 @@ from sortkey.model.fields.converter import (
     read_float,
     set_content,
 )
-from sortkey.model.fields.key_text import instant_text, to_decimal
+from sortkey.model.fields.key_text import clock_text, instant_text, to_decimal
 from sortkey.model.fields.numeric_times import to_seconds
 
 
@@ -69,6 +69,8 @@ def from_untyped(value: Any) -> Value:
             return {"S": instant_text(value)}
         case date() | UUID():
             return {"S": str(value)}
+        case time():
+            return {"S": clock_text(value)}
         case timedelta():
             return encode_decimal(to_seconds(value))
         case list() | tuple():
@@ -77,7 +79,7 @@ def from_untyped(value: Any) -> Value:
             return {"M": {name: from_untyped(each) for name, each in value.items()}}
         case set() | frozenset():
             return _set(value, from_untyped)
-    raise EncodeError(f"{value!r} is not a type that an item can hold")
+    raise EncodeError(f"{shown(value)} is not a type that an item can hold")
 
 
 def from_upgrade(value: Any, encode: Callable[[Any], Value] | None) -> Value:
@@ -112,7 +114,7 @@ def _set(members: set[Any] | frozenset[Any], encode: Callable[[Any], Value]) -> 
     if not tags:
         return {"NULL": True}
     if len(tags) > 1 or not tags <= {"S", "N", "B"}:
-        raise EncodeError(f"a set has only strings, only numbers or only binaries, not {members!r}")
+        raise EncodeError(f"a set has only strings, only numbers or only binaries, not {shown(members)}")
     (tag,) = tags
     return {f"{tag}S": set_content((value[tag] for value in encoded), tag)}
 
@@ -130,7 +132,7 @@ def _converter(inexact: bool) -> Converter:
             case bool():
                 return {"BOOL": value}
             case Enum():
-                raise EncodeError(f"{value!r} would come back as its value; store {value.value!r}")
+                raise EncodeError(f"{shown(value)} would come back as its value; store {value.value!r}")
             case str():
                 return {"S": value}
             case int():
@@ -149,12 +151,12 @@ def _converter(inexact: bool) -> Converter:
                 if not value:
                     raise EncodeError("an empty set has no type here; leave it out")
                 return _set(value, encode)
-        raise EncodeError(f"{value!r} would not come back as it is; {_INSTEAD.get(type(value), _HOLDS)}")
+        raise EncodeError(f"{shown(value)} would not come back as it is; {_INSTEAD.get(type(value), _HOLDS)}")
 
     def _encode_map(values: dict[Any, Any]) -> dict[str, Value]:
         for name in values:
             if not isinstance(name, str):
-                raise EncodeError(f"the keys of a dict must be str, not {name!r}")
+                raise EncodeError(f"the keys of a dict must be str, not {shown(name)}")
         return {name: encode(each) for name, each in values.items()}
 
     def decode(value: Value) -> Any:

@@ -18,7 +18,15 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 import msgspec
 
 from sortkey.model.errors import DeclarationError, DecodeError, EncodeError, unknown_field
-from sortkey.model.fields.codec import Row, codec_of, extra, record_converter, set_extra
+from sortkey.model.fields.codec import (
+    Row,
+    codec_of,
+    extra,
+    record_converter,
+    set_extra,
+    set_stored_forms,
+    stored_forms,
+)
 from sortkey.model.fields.converter import Converter, Value
 
 E = TypeVar("E", bound=msgspec.Struct)
@@ -91,6 +99,7 @@ class Entries(Generic[E]):
         kept = {name: value for name, value in extra(item).items() if not name.startswith(self.prefix)}
         made = msgspec.structs.replace(item)
         set_extra(made, kept | {self.attribute(name): encode(entry) for name, entry in entries.items()})
+        set_stored_forms(made, stored_forms(item))
         return made
 
     @cached_property

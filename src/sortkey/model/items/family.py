@@ -38,6 +38,10 @@ class TaggedSchema(Protocol):
 M = TypeVar("M", bound=TaggedSchema)
 
 
+class NoTag(DecodeError):
+    """A row lacks the tag; all rows of an index do if it does not project it."""
+
+
 class Family(Generic[M]):
     def __init__(self, attribute: str) -> None:
         self.attribute = attribute
@@ -67,6 +71,11 @@ class Family(Generic[M]):
     def require(self, name: str, row: Row) -> M:
         """The same. Raises DecodeError if no class has the tag."""
         found = self.schema_of(row)
+        if found is None and self.attribute not in row:
+            raise NoTag(
+                f"a row of {name} has no {self.attribute}, which says what class it is of. If it was read from an "
+                f"index, the projection of the index lacks {self.attribute}: include it (see db.diff_tables)"
+            )
         if found is None:
             known = ", ".join(repr(content) for _, content in self._schemas)
             raise DecodeError(

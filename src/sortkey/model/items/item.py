@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, cast, dataclass
 
 import msgspec
 
-from sortkey.model.errors import DeclarationError, suggestion
-from sortkey.model.fields.codec import Row, codec_of, extra, set_extra
+from sortkey.model.errors import DeclarationError, shown, suggestion
+from sortkey.model.fields.codec import Row, codec_of, extra, set_extra, set_stored_forms, stored_forms
+from sortkey.model.fields.stored_forms import StoredForms
 from sortkey.model.items.family import inherited_table
 from sortkey.model.items.key import SCHEMA, WHOLE
 from sortkey.model.items.partial_item import partial_error
@@ -51,7 +52,15 @@ class ItemMeta(msgspec.StructMeta):
         **config: Any,
     ) -> ItemMeta:
         _check_options(name, config)
-        cls = super().__new__(mcls, name, bases, namespace, kw_only=True, dict=True, **config)
+        try:
+            cls = super().__new__(mcls, name, bases, namespace, kw_only=True, dict=True, **config)
+        except UnicodeEncodeError as error:
+            raise DeclarationError(f"{name}: {shown(error.object)} is no name of an attribute") from None
+        if hasattr(cls, "__post_init__"):
+            raise DeclarationError(
+                f"{name}.__post_init__: an item has none, since what it sets would be shown but not stored; declare "
+                f"computed fields with sk.computed, or make them properties"
+            )
         _add_to_table(cast("type[Item]", cls), table, version)
         return cls
 
@@ -84,6 +93,8 @@ def _add_to_table(cls: type[Item], table: str | Table | None, version: int) -> N
             raise DeclarationError(f"{cls.__name__} has a version but no table")
         return
     owner = Table.named(table) if isinstance(table, str) else table
+    if not isinstance(owner, Table):
+        raise DeclarationError(f"{cls.__name__}: table= takes a name or a sk.Table, not {shown(owner)}")
     codec_of(cls).ttl = owner.settings.ttl
     schema = compile_schema(cls, owner.name, version)
     owner.add(schema)
@@ -101,6 +112,7 @@ class Item(msgspec.Struct, metaclass=ItemMeta):
     __table__: ClassVar[Table]
     __schema__: ClassVar[Schema[Any]]
     __extra__: ClassVar[Row] = {}
+    __stored_forms__: ClassVar[StoredForms] = {}
 
     if not TYPE_CHECKING:
         # A type checker that saw this method would accept every name.
@@ -116,6 +128,7 @@ class Item(msgspec.Struct, metaclass=ItemMeta):
         made = msgspec.structs.replace(self, **changes)
         kept, schema = extra(self), vars(type(self)).get(SCHEMA)
         set_extra(made, kept if schema is None or not kept else schema.extra_after(kept, changes))
+        set_stored_forms(made, stored_forms(self))
         return made
 
     @classmethod
@@ -128,7 +141,7 @@ class Item(msgspec.Struct, metaclass=ItemMeta):
         return json_schema(cls)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (type(self), msgspec.structs.asdict(self), extra(self))
+        return _rebuilt, (type(self), msgspec.structs.asdict(self), extra(self), stored_forms(self))
 
 
 def _is_settable(cls: type, name: str) -> bool:
@@ -143,14 +156,15 @@ def _unassignable(cls: type[Item], name: str) -> str:
     return f"{cls.__name__} has no field {name!r}{suggestion(name, cls.__struct_fields__)}"
 
 
-def _rebuilt(cls: type[T], values: dict[str, Any], extra: Row) -> T:
+def _rebuilt(cls: type[T], values: dict[str, Any], extra: Row, forms: StoredForms | None = None) -> T:
     made = cls(**values)
     set_extra(made, extra)
+    set_stored_forms(made, forms or {})
     return made
 
 
 def replace(item: T, **changes: Any) -> T:
-    """A copy with some fields changed; it keeps the extra attributes of the item's row."""
+    """A copy with some fields changed. It keeps what the item's row has besides the fields, and in what forms."""
     return item.__replace__(**changes)
 
 

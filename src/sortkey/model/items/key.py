@@ -6,15 +6,16 @@ path of that item.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, signature
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, Never, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, Literal, Never, ParamSpec, TypeVar, overload
 
 import msgspec
 
-from sortkey.limits import INDEX_KEY_ATTRIBUTES
-from sortkey.model.errors import DeclarationError, NoAccessPath, suggestion
+from sortkey.limits import INDEX_KEY_ATTRIBUTES, KEY_ATTRIBUTE_NAME_BYTES
+from sortkey.model.errors import DeclarationError, NoAccessPath, shown, suggestion
 from sortkey.model.fields.annotation import Annotation, Unresolved, evaluate_annotation, parse_annotation
 from sortkey.model.fields.codec import Row
 from sortkey.model.fields.key_text import SEPARATOR
@@ -29,6 +30,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 P = ParamSpec("P")
 
 SCHEMA = "__schema__"
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 WHOLE = "__whole__"
 """In a class of partial items: the declared class."""
 
@@ -140,6 +142,22 @@ def _describe_mismatch(layout: KeyLayout, mismatch: Mismatch) -> str:
     return " and ".join(parts)
 
 
+def reject_name(what: str, name: object) -> None:
+    """Raises DeclarationError for a name that DynamoDB does not allow for a table or an index."""
+    if not (isinstance(name, str) and _NAME.fullmatch(name)):
+        raise DeclarationError(
+            f"the name of {what} has 3 to 255 letters, digits, dots, hyphens and underscores; {shown(name)} cannot be "
+            f"one"
+        )
+
+
+def _is_attribute_name(name: object) -> bool:
+    try:
+        return isinstance(name, str) and 1 <= len(name.encode()) <= KEY_ATTRIBUTE_NAME_BYTES
+    except UnicodeEncodeError:
+        return False
+
+
 class Declaration:
     """The base of Key and Index: templates, and the names of their attributes."""
 
@@ -151,6 +169,11 @@ class Declaration:
     def __init__(self, partition: str, sort: str | None, names: Sequence[str]) -> None:
         self.partition: ParsedTemplate = parse_template(partition)
         self.sort: ParsedTemplate | None = None if sort is None else parse_template(sort)
+        given: Any = names
+        if isinstance(given, str) or not isinstance(given, Sequence) or not all(map(_is_attribute_name, given)):
+            raise DeclarationError(
+                f"names= has the names of attributes, of 1 to {KEY_ATTRIBUTE_NAME_BYTES} bytes, not {shown(names)}"
+            )
         self.attributes = tuple(names)
         self.name = ""
         self._bound: dict[type, BoundKey[Any]] = {}
@@ -233,7 +256,8 @@ class Index(Declaration):
         names: Sequence[str] | None = None,
         shards: Shards | None = None,
     ) -> None:
-        names = names or (f"{index}pk", f"{index}sk")
+        reject_name("an index", index)
+        names = (f"{index}pk", f"{index}sk") if names is None else names
         if isinstance(partition, str) and (sort is None or isinstance(sort, str)):
             super().__init__(partition, sort, names)
         else:
@@ -243,7 +267,9 @@ class Index(Declaration):
         self.index = index
         self.projection = projection
         self.local = local
-        if isinstance(projection, str) and projection not in ("ALL", "KEYS_ONLY"):
+        copied: Any = projection
+        listed = isinstance(copied, Sequence) and all(isinstance(each, str) for each in copied)
+        if not listed or (isinstance(projection, str) and projection not in ("ALL", "KEYS_ONLY")):
             raise DeclarationError(f"{index}: the projection must be 'ALL', 'KEYS_ONLY' or a list of fields")
         if local and sort is None:
             raise DeclarationError(f"{index}: a local index needs a sort key")
@@ -280,6 +306,10 @@ def _multi_attribute_key(
     if isinstance(partition, str) or isinstance(sort, str):
         raise DeclarationError(f"{index}: its key must have fields or templates, not both")
     sorts = sort or ()
+    given: Any
+    for given in (partition, sorts):
+        if not isinstance(given, tuple) or not all(isinstance(each, str) for each in given):
+            raise DeclarationError(f"{index}: its key has templates, or tuples of fields, not {shown(given)}")
     if local:
         raise DeclarationError(f"{index}: a local index cannot be declared by fields; use templates")
     if not partition or max(len(partition), len(sorts)) > INDEX_KEY_ATTRIBUTES:

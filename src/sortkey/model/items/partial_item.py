@@ -53,12 +53,17 @@ def decode_partial(schema: Schema[T], index: str, row: Row) -> T:
     fields, unknown = schema.codec.by_name, _unprojected(schema, index)
     values = _held_by_keys(schema, row)
     if schema.row_version(row) == schema.version:
-        decoded = schema.decoded(row)
-        shown = {name for name in decoded if name not in unknown or fields[name].attribute in row}
-        shown.update(schema.primary.fields)
+        decoded, held = schema.decoded(row), schema.held_by_indexes(row)
+        shown = {
+            name
+            for name in decoded
+            if name not in unknown or (fields[name].attribute in row and name not in schema.index_sources)
+        }
+        shown.update(schema.primary.fields, held)
         # An attribute that is projected, and absent, has its default, which the class supplies.
         gaps = unknown.union(schema.codec.required)
-        values = {name: values[name] for name in values if name in gaps} | {name: decoded[name] for name in shown}
+        values = {name: values[name] for name in values if name in unknown} | {name: decoded[name] for name in shown}
+        schema.require_complete(row, {**dict.fromkeys(unknown), **values})
     else:
         # The attributes of an older version are others, and an upgrade needs all of them.
         gaps = frozenset(fields)
@@ -71,8 +76,8 @@ def decode_only(schema: Schema[T], fields: frozenset[str], row: Row) -> T:
     if schema.is_outdated(row):
         row = schema.upgraded(row)
     shown = fields.union(schema.primary.fields)
-    held, values = _held_by_keys(schema, row), schema.decoded(row)
-    values |= {name: held[name] for name in held if name in schema.codec.required and name not in values}
+    values = schema.decoded(row)
+    schema.require_complete(row, {**dict.fromkeys(schema.codec.by_name.keys() - shown), **values})
     return _only(schema, shown, {name: values[name] for name in values if name in shown})
 
 
@@ -101,7 +106,7 @@ def _unprojected(schema: Schema[Any], index: str) -> frozenset[str]:
     """The fields whose attributes the index does not have by its declaration."""
     layout = next((each for each in schema.indexes.values() if each.index == index), None)
     held = projected_attributes(schema, layout)
-    return frozenset(name for name, field in schema.codec.by_name.items() if field.attribute not in held)
+    return frozenset(name for name in schema.codec.by_name if held.isdisjoint(schema.attributes_with(name)))
 
 
 def projected_attributes(schema: Schema[Any], layout: KeyLayout | None) -> frozenset[str]:
@@ -139,8 +144,6 @@ def _make_class(owner: type[T], index: str) -> type[T]:
         "__replace__": _reject_replace,
         "__copy__": lambda item: _rebuilt(owner, index, _known(item)),
         "__reduce__": lambda item: (_rebuilt, (owner, index, _known(item))),
-        # The class's own may need fields that are not there.
-        "__post_init__": lambda _item: None,
         WHOLE: owner,
         _INDEX: index,
     }

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from sortkey.model.fields.real_types import RealTypes, real_time, real_type
 from sortkey.model.fields.stored_as import StoredType, registered_codec
 
 _REFERENCE: Final = "#/$defs/"
@@ -61,6 +62,8 @@ def _to_builtins(item: Any) -> Any:
 
 def _encode(value: Any) -> Any:
     codec = registered_codec(type(value))
+    if codec is None and isinstance(value, RealTypes.datetime):
+        return real_time(value)
     if codec is None:
         raise NotImplementedError(f"{type(value).__name__} has no JSON; declare it with sk.codec")
     return StoredType(type(value), codec).encode(value)
@@ -68,6 +71,8 @@ def _encode(value: Any) -> Any:
 
 def _decode(cls: type, value: Any) -> Any:
     codec = registered_codec(cls)
+    if codec is None and real_type(cls) is not cls:
+        return msgspec.convert(value, real_type(cls))
     if codec is None:
         raise NotImplementedError(f"{cls.__name__} has no JSON; declare it with sk.codec")
     return StoredType(cls, codec).decode(msgspec.convert(value, codec.stored))
@@ -75,4 +80,6 @@ def _decode(cls: type, value: Any) -> Any:
 
 def _describe(cls: type) -> dict[str, Any]:
     codec = registered_codec(cls)
-    return {} if codec is None else msgspec.json.schema(codec.stored)
+    if codec is None:
+        return {} if real_type(cls) is cls else msgspec.json.schema(real_type(cls))
+    return msgspec.json.schema(codec.stored)

@@ -22,9 +22,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime
 from decimal import Decimal
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from operator import attrgetter
 from threading import Lock
 from types import GenericAlias
@@ -38,6 +37,7 @@ from sortkey.model.fields.codec import Codec, Field, Row
 from sortkey.model.fields.converter import Value, read_float, read_instant, read_uuid
 from sortkey.model.fields.generated_function import generate_function, generate_list_function
 from sortkey.model.fields.key_text import ABOVE_SEPARATOR
+from sortkey.model.fields.real_types import RealTypes
 from sortkey.model.fields.records import declared_default
 from sortkey.model.fields.type_converter import is_set
 from sortkey.model.keys.key_attribute import Expression, KeyAttribute
@@ -169,10 +169,13 @@ _CONTENTS: Final[dict[str, Any]] = {
     "L": list[Any],
     "M": dict[str, Any],
 }
-_READ_IN_C: Final = {("N", Decimal): Decimal, ("S", date): date}
+_READ_IN_C: Final = {("N", Decimal): Decimal, ("S", RealTypes.date): RealTypes.date}
 """Types that msgspec reads as the codec does. It takes datetimes and UUIDs in several forms."""
 
-_CONSTANTS: Final = frozenset({str, bytes, bool, Decimal, UUID, date})
+_SEVERAL_FORMS: Final = frozenset({"", "L", "M"})
+"""The tags of columns whose values may be stored in several forms: a field with `also=`, and what has maps."""
+
+_CONSTANTS: Final = frozenset({str, bytes, bool, Decimal, UUID, RealTypes.date})
 """Immutable types, whose defaults all rows can share."""
 
 
@@ -195,12 +198,38 @@ class Column(NamedTuple):
     """Stands for an absent attribute."""
     is_text: bool = False
     """Whether the content is a str."""
+    null_type: Any = None
+    """The `value_type` of rows that have NULL for what would not be stored; None if NULL is stored, or not taken."""
+
+    @property
+    def with_null(self) -> Column:
+        if self.null_type is None:
+            return self
+        default = self.default if self.default is UNSET else self.null_type()
+        return self._replace(value_type=self.null_type, default=default)
 
     @property
     def definition(self) -> tuple[Any, ...]:
         if self.required:
             return self.name, self.value_type
         return self.name, self.value_type | UnsetType if self.default is UNSET else self.value_type, self.default
+
+
+class Decoders(NamedTuple):
+    row: Callable[[bytes], Any]
+    rows: Callable[[bytes], list[Any]]
+
+
+def _decoders(owner: type[msgspec.Struct], columns: Iterable[Column]) -> Decoders:
+    definitions, renamed = [], {}
+    for column in columns:
+        definitions.append(column.definition)
+        renamed[column.name] = column.attribute
+    row = msgspec.defstruct(
+        f"{owner.__name__}Row", definitions, rename=renamed, forbid_unknown_fields=True, kw_only=True, gc=False
+    )
+    with _DECODER_LOCK:
+        return Decoders(msgspec.json.Decoder(row).decode, msgspec.json.Decoder(GenericAlias(list, (row,))).decode)
 
 
 class RowReader(Generic[T]):
@@ -213,39 +242,46 @@ class RowReader(Generic[T]):
         primary: KeyLayout,
         keys: Mapping[str, KeyAttribute],
         constants: Mapping[str, Value],
+        sources: Mapping[str, Sequence[KeyAttribute]],
     ) -> None:
-        """`constants` are attributes with a number or a text that every row must have."""
+        """`constants` are attributes with a number or a text that every row must have; `sources`, the index keys that
+        hold `in_key` fields."""
         columns = {
             column.attribute: column
             for column in (*_fields(codec, primary, keys), *_keys(codec, primary, keys), *_constants(constants))
         }
-        row = msgspec.defstruct(
-            f"{owner.__name__}Row",
-            [column.definition for column in columns.values()],
-            rename={column.name: column.attribute for column in columns.values()},
-            forbid_unknown_fields=True,
-            kw_only=True,
-            gc=False,
-        )
-        with _DECODER_LOCK:
-            self.row: Callable[[bytes], Any] = msgspec.json.Decoder(row).decode
-            """Decodes one row to a struct. Its primary key is `partition` and `sort`."""
-            self.rows: Callable[[bytes], list[Any]] = msgspec.json.Decoder(GenericAlias(list, (row,))).decode
-            """Decodes a list of rows."""
-        made, names = _item_expression(owner, codec, columns, primary)
+        self.row, self.rows = _decoders(owner, columns.values())
+        """Decode one row to a struct, and a list of rows. The primary key is `partition` and `sort`."""
+        self._row_with_null = partial(_decoders, owner, [column.with_null for column in columns.values()])
+        held = _held_expressions(codec, columns, primary, sources)
+        made, names = _item_expression(owner, codec, columns, primary, held)
         self.item: Callable[[Any], T] = generate_function(("row",), made, names)
         """Makes the item of a struct whose key has the form of the class."""
         self._items: dict[bool, Callable[[list[Any]], list[T]]] = {
             plain: generate_list_function((), expression, names)
             for plain in (True, False)
-            for expression, names in [_item_expression(owner, codec, columns, primary, plain)]
+            for expression, names in [_item_expression(owner, codec, columns, primary, held, plain)]
         }
-        self._partition_functions = partial(_partition_functions, owner, codec, columns, primary)
+        self._partition_functions = partial(_partition_functions, owner, codec, columns, primary, held)
         self._partitions: dict[tuple[int, bool], tuple[Callable[[Any], tuple[Any, ...]], Callable[..., list[T]]]] = {}
         self.nested = any(column.tag in ("L", "M", "") for column in columns.values())
         """Whether there are lists or maps, whose elements stay as in JSON."""
+        self._forms = [
+            (column.name, column.attribute, column.tag)
+            for column in columns.values()
+            if column.null_type is not None or column.tag in _SEVERAL_FORMS
+        ]
+        self.may_be_null = any(column.null_type is not None for column in columns.values())
+        """Whether NULL may be stored for what is not stored otherwise. `row` and `rows` do not take it."""
+        self.counts_forms = any(tag in _SEVERAL_FORMS for _, _, tag in self._forms)
+        """Whether a value may be stored in another form than it is written in; reading such a value counts."""
         self._keys = [columns[name] for name in keys]
         self._key_columns = [(column.name, column.attribute, column.tag) for column in self._keys]
+
+    @cached_property
+    def with_null(self) -> Decoders:
+        """The same as `row` and `rows`, for rows with NULL in attributes that would not be written."""
+        return self._row_with_null()
 
     def contents(self, attribute: str) -> Callable[[Any], Any]:
         """A function from a struct to the content of a key attribute that it has."""
@@ -266,6 +302,22 @@ class RowReader(Generic[T]):
             self._partitions[kind] = self._partition_functions(*kind)
         fields_of, items = self._partitions[kind]
         return items(rows, *fields_of(rows[0]))
+
+    def in_other_forms(self, row: Any) -> Row:
+        """The attributes of a struct that may be stored in another form than its item is written in."""
+        found: Row = {}
+        for name, attribute, tag in self._forms:
+            value = getattr(row, name)
+            if value is UNSET:
+                continue
+            if not tag:
+                found[attribute] = value
+            elif value.content is None:
+                if getattr(value, "NULL", False):
+                    found[attribute] = {"NULL": True}
+            elif tag in _SEVERAL_FORMS:
+                found[attribute] = {tag: value.content}
+        return found
 
     def key_attributes(self, row: Any) -> Row:
         """The key attributes of a struct, in boto3 shape."""
@@ -299,9 +351,9 @@ def _fields(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) 
         # Keys are compared, and returned as they were stored.
         a_key = field.attribute in keys
         in_c = None if a_key else _READ_IN_C.get((field.tag, field.annotation.base))
-        value_type = _attribute_value_type(
-            field.tag, in_c or _CONTENTS[field.tag], field.annotation.optional or is_set(field.annotation)
-        )
+        content = in_c or _CONTENTS[field.tag]
+        null_type = _attribute_value_type(field.tag, content, True) if field.left_out else None
+        value_type = _attribute_value_type(field.tag, content, field.nullable, field.left_out)
         read = field.read if in_c is None else None
         yield Column(
             halves.get(field.attribute, f"c{index}"),
@@ -312,6 +364,7 @@ def _fields(codec: Codec, primary: KeyLayout, keys: Mapping[str, KeyAttribute]) 
             read,
             UNSET if a_key else _default(codec, field, value_type, read),
             in_c is None and _CONTENTS[field.tag] is str,
+            null_type,
         )
 
 
@@ -340,16 +393,48 @@ def _constants(constants: Mapping[str, Value]) -> Iterator[Column]:
 
 
 @cache
-def _attribute_value_type(tag: str, content: Any, nullable: bool) -> Any:
-    """The struct of an attribute value with this tag; its `content` is None for NULL, if it is nullable."""
+def _attribute_value_type(tag: str, content: Any, nullable: bool, left_out: bool = False) -> Any:
+    """The struct of an attribute value with this tag; its `content` is None for NULL, if it is nullable. If that is
+    left out, it stands only for an absent attribute."""
     fields: list[Any] = [("content", content)]
     if nullable:
-        fields = [("content", content | None, None), ("NULL", bool, False)]
+        fields = [("content", content | None, None), *([] if left_out else [("NULL", bool, False)])]
     return msgspec.defstruct(tag, fields, rename={"content": tag}, forbid_unknown_fields=True, frozen=True, gc=False)
 
 
-def _key_expressions(codec: Codec, primary: KeyLayout) -> dict[str, Expression]:
+def _held_expressions(
+    codec: Codec, columns: Mapping[str, Column], primary: KeyLayout, sources: Mapping[str, Sequence[KeyAttribute]]
+) -> dict[str, Expression]:
     """The expressions of the `in_key` fields."""
+    found = _key_expressions(codec, primary)
+    parsers: dict[str, Any] = {}
+    for field, parts in sources.items():
+        names: dict[str, Any] = {}
+        values = []
+        for part in parts:
+            column = columns[part.name].name
+            parse = parsers.setdefault(part.name, lru_cache(CACHED_PARTITIONS)(_key_parser(part)))
+            names[f"parsed_{column}"] = parse
+            values.append(f"parsed_{column}(row.{column}.content)[{field!r}]")
+        (first, *others), key = values, columns[parts[0].name].name
+        source = first if not others else f"same({', '.join(values)})"
+        if others:
+            names["same"] = _only_value
+        if codec.by_name[field].annotation.optional and codec.if_absent(field) is None and not others:
+            source = f"(None if row.{key} is UNSET else {source})"
+        found[field] = Expression(source, names)
+    return found
+
+
+def _only_value(first: Any, *others: Any) -> Any:
+    """The value that several keys have. Leaves the row to the codec if they do not agree."""
+    if any(other != first for other in others):
+        reject_disagreement()
+    return first
+
+
+def _key_expressions(codec: Codec, primary: KeyLayout) -> dict[str, Expression]:
+    """The expressions of those that the primary key holds."""
     found: dict[str, Expression] = {}
     for part, half in zip(primary.attributes, _halves(primary).values(), strict=True):
         # Rows of one partition are usually read together. Each field of a sort key asks for all of it; and many
@@ -366,10 +451,15 @@ def _key_parser(part: KeyAttribute) -> Callable[[Any], dict[str, Any] | None]:
 
 
 def _item_expression(
-    owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Column], primary: KeyLayout, plain: bool = False
+    owner: type[msgspec.Struct],
+    codec: Codec,
+    columns: Mapping[str, Column],
+    primary: KeyLayout,
+    held: Mapping[str, Expression],
+    plain: bool = False,
 ) -> Expression:
     """The expression that makes the item of `row`, after testing that the attributes agree with the primary key."""
-    made, fields = _untested_item(owner, codec, columns, primary)
+    made, fields = _untested_item(owner, codec, columns, primary, held)
     tests = [
         agreement(part, f"row.{half}.content", fields, f"_{half}", plain=plain)
         for part, half in zip(primary.attributes, ("partition", "sort"), strict=False)
@@ -382,6 +472,7 @@ def _partition_functions(
     codec: Codec,
     columns: Mapping[str, Column],
     primary: KeyLayout,
+    held: Mapping[str, Expression],
     given: int,
     plain: bool,
 ) -> tuple[Callable[[Any], tuple[Any, ...]], Callable[..., Any]]:
@@ -391,7 +482,7 @@ def _partition_functions(
     What agrees with the partition key in the first row, which has the same in all, is compared with it as it is. (To
     compare it with the key each time took an eighth of a row's time.)
     """
-    made, fields = _untested_item(owner, codec, columns, primary)
+    made, fields = _untested_item(owner, codec, columns, primary, held)
     partition = agreement(primary.partition, "row.partition.content", fields, "_partition")
     contents = [fields[name].content for name in primary.partition.held if name in fields] if partition else []
     first = _tested(Expression(f"({''.join(f'{content}, ' for content in contents)})", {}), [partition])
@@ -432,11 +523,14 @@ def _read_once(test: str, made: str) -> tuple[str, str]:
 
 
 def _untested_item(
-    owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Column], primary: KeyLayout
+    owner: type[msgspec.Struct],
+    codec: Codec,
+    columns: Mapping[str, Column],
+    primary: KeyLayout,
+    held: Mapping[str, Expression],
 ) -> tuple[Expression, dict[str, KeyField]]:
     """The expression that makes the item of `row`, and the fields of the primary key that are attributes, too."""
     names: dict[str, Any] = {"owner": owner, "UNSET": UNSET}
-    held = _key_expressions(codec, primary)
     for expression in held.values():
         names |= expression.names
     values = {
@@ -460,7 +554,7 @@ _QUICK: Final[dict[Any, tuple[str, dict[str, Any]]]] = {
         "content[19] == '.' and content[5] < '2'"
         + ("" if sys.version_info < (3, 13) else " and content[11:13] != '24'")
         + " else {read}(content)",
-        {"instant": datetime.fromisoformat},
+        {"instant": RealTypes.datetime.fromisoformat},
     ),
     read_uuid: (
         "uuid(content, UUID) if len(content := {content}) == 36 and content == content.lower() else {read}(content)",

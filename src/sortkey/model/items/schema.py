@@ -8,22 +8,34 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from sortkey.model.errors import DeclarationError, DecodeError
-from sortkey.model.fields.codec import Codec, Row, extra
+from sortkey.model.errors import DeclarationError, DecodeError, EncodeError
+from sortkey.model.fields.codec import Codec, Row, extra, set_stored_forms, stored_forms
 from sortkey.model.fields.converter import NULL, Value
 from sortkey.model.fields.records import declared_default, tag_of
+from sortkey.model.fields.stored_forms import write_stored
 from sortkey.model.fields.untyped_values import from_upgrade, to_untyped
 from sortkey.model.items.family import Family, is_root
+from sortkey.model.items.revision import revision_of
 from sortkey.model.items.row_reader import RowReader
-from sortkey.model.items.stamps import Stamps, stamps_of
+from sortkey.model.items.stamps import ComputedField, Stamps, stamps_of
 from sortkey.model.keys.key_attribute import KeyAttribute
 from sortkey.model.keys.key_layout import KeyLayout
+
+
+class IndexKeysDisagree(DecodeError):
+    """Two index keys of a row have different values of one field, and nothing else has it."""
+
+
+class IncompleteRow(DecodeError):
+    """A row lacks a required field."""
 
 
 def reads_alike(base: Codec, derived: Codec) -> bool:
     """Whether each field of the base has the same attribute, type and default in a class that derives from it."""
     return all(
-        (field.attribute, field.annotation) == (derived.by_name[name].attribute, derived.by_name[name].annotation)
+        field.attribute == derived.by_name[name].attribute
+        # How a field is computed says nothing about how it is read.
+        and field.annotation._replace(computed=None) == derived.by_name[name].annotation._replace(computed=None)
         and _is_same(declared_default(base.struct, name), declared_default(derived.struct, name))
         for name, field in base.by_name.items()
     )
@@ -81,6 +93,22 @@ class Schema(Generic[T]):
         """The fields that sessions set by themselves; None if there are none."""
         return stamps_of(self.codec, self.codec.known_annotations)
 
+    @cached_property
+    def revision(self) -> str | None:
+        """The field that counts the writes of an item; None if there is none."""
+        return revision_of(self.codec, self.codec.known_annotations)
+
+    @cached_property
+    def computed(self) -> tuple[ComputedField, ...]:
+        """The fields that are computed from others."""
+        return () if self.stamps is None else self.stamps.computed
+
+    @cached_property
+    def set_by_sessions(self) -> frozenset[str]:
+        """The fields that no update can change: the revision, and computed fields."""
+        revision = () if self.revision is None else (self.revision,)
+        return frozenset((*revision, *(field.name for field in self.computed)))
+
     @property
     def layouts(self) -> dict[str, KeyLayout]:
         return {self.primary.name: self.primary, **self.indexes}
@@ -115,8 +143,9 @@ class Schema(Generic[T]):
 
     @cached_property
     def recomputed(self) -> frozenset[str]:
-        """The fields that index keys are computed from; native attributes are not computed."""
-        return frozenset(field for layout, part in self._templates() for field in layout.sparse.union(part.fields))
+        """The fields that index keys and other fields are computed from; native attributes are not computed."""
+        of_keys = (field for layout, part in self._templates() for field in layout.sparse.union(part.fields))
+        return frozenset(of_keys).union(*(field.inputs for field in self.computed))
 
     def _templates(self) -> Iterator[tuple[KeyLayout, KeyAttribute]]:
         """The attributes of index keys that are computed, and are not fields themselves."""
@@ -126,21 +155,14 @@ class Schema(Generic[T]):
                     yield layout, part
 
     def required_in(self, layout: KeyLayout) -> tuple[str, ...]:
-        """The fields of an index that a row must have, and may have in the key of the index only."""
+        """The fields of an index whose attributes a row must have."""
         return self._required_in[layout.name]
 
     @cached_property
     def _required_in(self) -> dict[str, tuple[str, ...]]:
         must = {name for name in self.codec.required if self.codec.by_name[name].absent is None}
-        must.difference_update(self.primary.fields)
+        must.difference_update(self.primary.fields, self.codec.in_key)
         return {name: tuple(field for field in layout.fields if field in must) for name, layout in self.indexes.items()}
-
-    @cached_property
-    def required_in_templates(self) -> frozenset[str]:
-        """The fields that a row must have, and may have in a computed attribute of an index key only."""
-        return frozenset(
-            field for layout, part in self._templates() for field in part.held if field in self.required_in(layout)
-        )
 
     @cached_property
     def held_by_keys(self) -> frozenset[str]:
@@ -188,7 +210,8 @@ class Schema(Generic[T]):
     def reader(self) -> RowReader[T]:
         """For rows in JSON."""
         joined = {} if self.joined is None else self.joined.key_attributes
-        return RowReader(self.owner, self.codec, self.primary, {**joined, **self.key_attributes}, self._marks)
+        keys = {**joined, **self.key_attributes}
+        return RowReader(self.owner, self.codec, self.primary, keys, self._marks, self.index_sources)
 
     def encode(self, item: T) -> Row:
         """The row: attributes, key attributes, version, and the extra attributes that the item was read with."""
@@ -196,16 +219,74 @@ class Schema(Generic[T]):
         if self._unstored:
             kept = extra(item)
             for attribute in self._unstored:
-                del row[attribute]
+                row.pop(attribute, None)
                 if attribute in kept:
                     row[attribute] = kept[attribute]
         for name, value_from in self._dense:
             row[name] = value_from(item)
         for layout in self._sparse:
             row |= layout.attributes_of(item)
+        if self.sparsely_held:
+            self._require_held(item, row)
         for name, value in self._marks.items():
             row[name] = value.copy()
+        if forms := stored_forms(item):
+            write_stored(row, forms)
         return row
+
+    def _require_held(self, item: T, row: Row) -> None:
+        """Raises EncodeError for an item with an `in_key` field that none of its index keys holds."""
+        for field in self.sparsely_held:
+            if getattr(item, field) is not None and not any(part.name in row for part in self.index_sources[field]):
+                raise self.not_held(field)
+
+    def not_held(self, field: str) -> EncodeError:
+        absent = sorted({name for each in self.homes(field) for name in each.sparse if name != field})
+        return EncodeError(
+            f"{self.name}.{field} is in_key, and the item is in no index that holds it: give it "
+            f"{', '.join(absent)}, or make {field} None"
+        )
+
+    @cached_property
+    def sparsely_held(self) -> tuple[str, ...]:
+        """The `in_key` fields whose index keys all depend on other fields that may be None."""
+        return tuple(name for name in self.index_sources if all(each.sparse - {name} for each in self.homes(name)))
+
+    def homes(self, field: str) -> tuple[KeyLayout, ...]:
+        """The indexes whose keys hold an `in_key` field."""
+        parts = self.index_sources[field]
+        return tuple(each for each in self.indexes.values() if any(part in parts for part in each.computed))
+
+    @cached_property
+    def index_sources(self) -> dict[str, tuple[KeyAttribute, ...]]:
+        """The `in_key` fields that the primary key does not hold, and the attributes of index keys that hold them."""
+        names = [name for name in self.codec.by_name if name in self.codec.in_key and name not in self.primary.fields]
+        parts = {part.name: part for layout in self.indexes.values() for part in layout.computed}
+        return {name: tuple(part for part in parts.values() if name in part.held) for name in names}
+
+    def attributes_with(self, field: str) -> tuple[str, ...]:
+        """The attributes that hold a field outside of the primary key: its own, or those of index keys."""
+        sources = self.index_sources.get(field)
+        return (self.codec.by_name[field].attribute,) if sources is None else tuple(part.name for part in sources)
+
+    def held_by_indexes(self, row: Row) -> dict[str, Any]:
+        """The `in_key` fields in a row's index keys. Raises DecodeError, also if two keys disagree."""
+        found: dict[str, Any] = {}
+        for name, parts in self.index_sources.items():
+            for part in parts:
+                value = row.get(part.name, NULL)
+                if value == NULL:
+                    continue
+                held = part.parse(value)
+                if held is None:
+                    raise DecodeError(
+                        f"a row of {self.name} has {part.name}={value!r}, which {part!r} cannot read, and only this "
+                        f"key would have {name}"
+                    )
+                if found.setdefault(name, held[name]) != held[name]:
+                    shown = ", ".join(f"{each.name}={row.get(each.name)!r}" for each in parts)
+                    raise IndexKeysDisagree(f"the index keys of a row of {self.name} disagree about {name}: {shown}")
+        return found
 
     def key_of(self, item: T) -> Row:
         """The item's primary key."""
@@ -241,6 +322,7 @@ class Schema(Generic[T]):
         return (
             self.version == derived.version
             and repr(self.primary.attributes) == repr(derived.primary.attributes)
+            and repr(self.index_sources) == repr(derived.index_sources)
             and reads_alike(self.codec, derived.codec)
         )
 
@@ -281,24 +363,39 @@ class Schema(Generic[T]):
         stored = row
         if self.version > 1 or VERSION_ATTRIBUTE in row:
             row = self.upgraded(row)
-        values = self.decoded(stored, row)
+        values = self.codec.decode(self.without_unstored(row) if self._unstored else row)
+        disagrees = self._let_key_decide(stored, values)
+        if self.index_sources:
+            values |= self.held_by_indexes(stored)
         if not values.keys() >= self.codec.required:
-            self._complete(row, values)
+            self.require_complete(row, values)
         item = self.owner(**values)
         self.codec.keep_extra(item, row, self.declared)
+        if disagrees or self.codec.may_differ(row):
+            self.keep_forms(item, row)
         return item
 
-    def decoded(self, stored: Row, current: Row | None = None) -> dict[str, Any]:
-        """The fields in a row's attributes and its primary key, which decides: it says which row the item is, whatever
-        an attribute or a default says. `current` is the row as upgrades make it. Raises DecodeError."""
-        row = stored if current is None else current
+    def keep_forms(self, item: T, row: Row) -> None:
+        """Lets the item keep what its row has in other forms than it is written in."""
+        set_stored_forms(item, self.codec.differing(item, row))
+
+    def decoded(self, row: Row) -> dict[str, Any]:
+        """The fields in the attributes and the primary key of a row of the current version. Raises DecodeError."""
         values = self.codec.decode(self.without_unstored(row) if self._unstored else row)
+        self._let_key_decide(row, values)
+        return values | self.held_by_indexes(row) if self.index_sources else values
+
+    def _let_key_decide(self, stored: Row, values: dict[str, Any]) -> bool:
+        """Gives the fields of the primary key the values that it has: it says which row the item is, whatever an
+        attribute or a default says. Returns whether one was another. Raises DecodeError."""
+        disagrees = False
         if not self.primary.is_key_of(stored, values):
             for name, value in self.parsed_key(stored).items():
                 # Equal values may have several forms, such as times in several zones.
                 if name not in values or values[name] != value:
                     values[name] = value
-        return values
+                    disagrees = True
+        return disagrees
 
     def parsed_key(self, row: Row) -> dict[str, Any]:
         """The fields in a row's primary key. Raises DecodeError."""
@@ -315,9 +412,10 @@ class Schema(Generic[T]):
         return tuple(self.codec.by_name[name].attribute for name in self.codec.in_key)
 
     def extra_after(self, kept: Row, changes: Mapping[str, Any]) -> Row:
-        """The undeclared attributes of an item after changes of its fields. One with the name of an `in_key` field
-        follows that field."""
-        changed = [self.codec.by_name[name] for name in self.codec.in_key.intersection(changes)]
+        """The undeclared attributes of an item after changes of its fields. One with the name of an `in_key` field of
+        the primary key follows that field."""
+        names = self.codec.in_key.intersection(changes, self.primary.fields)
+        changed = [self.codec.by_name[name] for name in names]
         return kept | {
             field.attribute: field.encode(changes[field.name]) for field in changed if field.attribute in kept
         }
@@ -326,14 +424,36 @@ class Schema(Generic[T]):
         """The row without attributes that have the name of an `in_key` field."""
         return {name: value for name, value in row.items() if name not in self._unstored}
 
-    def _complete(self, row: Row, values: dict[str, Any]) -> None:
-        """Adds the required fields that a row has in index keys only. One with a default has its default."""
-        for layout in self.all_indexes:
-            held = layout.parse(row) or {}
-            values |= {name: held[name] for name in self.codec.required - values.keys() & held.keys()}
+    def require_complete(self, row: Row, values: Mapping[str, Any]) -> None:
+        """Raises DecodeError for a row without a required field."""
         missing = sorted(self.codec.required - values.keys())
-        if missing:
-            raise DecodeError(f"a row of {self.name} has no {', '.join(missing)}: {row!r}")
+        if not missing:
+            return
+        alone = [name for name in missing if name in self.only_in_index_keys(row)]
+        if alone:
+            raise IncompleteRow(
+                f"a row of {self.name} has no attribute {', '.join(alone)}, and an index key has it: if programs store "
+                f"it there only, declare it as Annotated[…, sk.in_key]; if not, the attribute is lost: {row!r}"
+            )
+        held = {name: self.attributes_with(name) for name in missing if name in self.index_sources}
+        keys = "".join(f" ({name} is in {' or '.join(parts)})" for name, parts in held.items())
+        raise IncompleteRow(f"a row of {self.name} has no {', '.join(missing)}{keys}: {row!r}")
+
+    def only_in_index_keys(self, row: Row) -> dict[str, tuple[str, Any]]:
+        """The stored fields whose attributes a row of the current version lacks, and that an index key has with another
+        value than the item shows: the key attribute, and the value."""
+        found: dict[str, tuple[str, Any]] = {}
+        for layout in self.all_indexes:
+            for part in layout.attributes:
+                for name, value in (part.parse(row.get(part.name, {})) or {}).items():
+                    if (
+                        name not in self.primary.fields
+                        and name not in self.codec.in_key
+                        and self.codec.by_name[name].attribute not in row
+                        and self.codec.if_absent(name) != value
+                    ):
+                        found.setdefault(name, (part.name, value))
+        return found
 
     def add_upgrade(self, version: int, function: Upgrade) -> None:
         if not 1 <= version < self.version:

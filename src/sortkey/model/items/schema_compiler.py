@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -16,6 +16,7 @@ from sortkey.model.fields.records import tag_of
 from sortkey.model.fields.stored_as import StoredType
 from sortkey.model.items.entries import reject_overlaps
 from sortkey.model.items.key import Declaration, Index, Key
+from sortkey.model.items.revision import revision_of
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema, T
 from sortkey.model.items.stamps import stamps_of
 from sortkey.model.keys.key_attribute import (
@@ -35,6 +36,7 @@ _KEY_TAGS = frozenset({"S", "N", "B"})
 
 def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
     codec = codec_of(owner)
+    codec.reject_type_variables()
     declared = declarations(owner)
     keys = [declaration for declaration in declared.values() if isinstance(declaration, Key)]
     if len(keys) != 1:
@@ -45,6 +47,7 @@ def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
         raise DeclarationError(f"{owner.__name__}: a version is a whole number from 1 on, not {version!r}")
     compiler = _Compiler(owner, codec, keys[0], version)
     indexes = {name: compiler.index(index) for name, index in declared.items() if isinstance(index, Index)}
+    compiler.check_in_key(indexes.values())
     joined = None
     if any(layout.is_multi_attribute for layout in indexes.values()):
         joined = {
@@ -53,7 +56,7 @@ def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
             if isinstance(index, Index)
         }
     schema = Schema(owner, table, codec, compiler.primary, indexes, version, joined)
-    stamps_of(codec, codec.known_annotations)
+    _check_set_by_sessions(schema)
     for name, layout in schema.layouts.items():
         compiler.check_signature(declared[name], layout)
     _check_shared_attributes(schema)
@@ -74,6 +77,19 @@ def _check_shared_attributes(schema: Schema[Any]) -> None:
                         f"{schema.name}.{layout.name}: the attribute {part.name!r} cannot hold {part!r}, since it "
                         f"holds {theirs!r} in {schema.name}.{first.name}; give the index other attributes with names="
                     )
+
+
+def _check_set_by_sessions(schema: Schema[Any]) -> None:
+    """A write cannot move an item, and the new revision is not known before the store has added to it. Not asked of
+    the schema, which would remember the answer: a type may be defined later."""
+    annotations = schema.codec.known_annotations
+    stamps, revision = stamps_of(schema.codec, annotations), revision_of(schema.codec, annotations)
+    for field in () if stamps is None else stamps.computed:
+        if field.name in schema.primary.fields:
+            raise DeclarationError(f"{schema.name}.{field.name}: a computed field cannot be in the primary key")
+    for layout in schema.layouts.values():
+        if revision in layout.fields:
+            raise DeclarationError(f"{schema.name}.{layout.name}: a key cannot have {revision}, which is sk.version")
 
 
 def _check_tag(schema: Schema[Any]) -> None:
@@ -105,19 +121,27 @@ class _Compiler:
         self.attributes = dict(zip(owner.__struct_encode_fields__, owner.__struct_fields__, strict=True))
         """Field names, by attribute."""
         self.primary = self._layout(key)
-        self._check_in_key()
         if self.primary.sparse:
             raise self._error(key, f"{', '.join(self.primary.sparse)} may be None, which a primary key cannot be")
 
-    def _check_in_key(self) -> None:
-        held = {field for part in self.primary.attributes for field in part.held if part.name not in self.attributes}
-        for name in sorted(self.codec.in_key - held):
-            reason = (
-                "it is the key attribute itself"
-                if name in self.primary.fields
-                else "the primary key does not contain it"
-            )
-            raise DeclarationError(f"{self.owner.__name__}.{name}: cannot be in_key: {reason}")
+    def check_in_key(self, indexes: Iterable[KeyLayout]) -> None:
+        """Rejects an `in_key` field that no key always holds."""
+        in_key = self.codec.in_key
+        for name in sorted(in_key):
+            holding = [layout for layout in (self.primary, *indexes) if name in layout.fields]
+            homes = [layout for layout in holding if self._is_held(name, layout)]
+            if not homes:
+                reason = "it is the key attribute itself" if holding else "no key contains it"
+                raise DeclarationError(f"{self.owner.__name__}.{name}: cannot be in_key: {reason}")
+            if all(layout.sparse - in_key for layout in homes):
+                others = ", ".join(sorted(homes[0].sparse - in_key))
+                raise DeclarationError(
+                    f"{self.owner.__name__}.{name}: cannot be in_key: an item is not in {homes[0].name} if {others} is "
+                    f"None, and nothing else would hold {name}; make {others} in_key, too, or store {name}"
+                )
+
+    def _is_held(self, name: str, layout: KeyLayout) -> bool:
+        return any(name in part.held and part.name not in self.attributes for part in layout.attributes)
 
     def check_signature(self, declared: Declaration, layout: KeyLayout) -> None:
         if declared.signature is None:
@@ -219,7 +243,7 @@ class _Compiler:
             if own is not None or (field.tag in _NATIVE and _is_amount(annotations[single])):
                 return NativeAttribute(name, field)
         try:
-            template = Template(source, annotations, partition=partition)
+            template = Template(source, annotations, partition=partition, exact=declared is self.key)
         except DeclarationError as error:
             raise self._error(declared, str(error)) from None
         return (
@@ -257,7 +281,8 @@ class _Compiler:
                 f"use a field that differs among them",
             )
         try:
-            return ShardedAttribute(name, source, annotations, Sharding(shards, by, annotations))
+            sharding = Sharding(shards, by, annotations)
+            return ShardedAttribute(name, source, annotations, sharding, exact=declared is self.key)
         except DeclarationError as error:
             raise self._error(declared, str(error)) from None
 
@@ -268,12 +293,24 @@ class _Compiler:
         for name in index.projection:
             if name not in fields:
                 raise self._error(index, f"there is no field {name!r} to project{suggestion(name, fields)}")
-            if name in self.codec.in_key:
+            if name in self.primary.fields and name in self.codec.in_key:
                 raise self._error(index, f"{name} is in_key, and every index contains the key")
         # The version tells whether the other attributes are those of the declaration.
         version = (VERSION_ATTRIBUTE,) if self.version > 1 else ()
         tag = tag_of(self.owner)
-        return (*(fields[name] for name in index.projection), *version, *(() if tag is None else (tag.attribute,)))
+        stored = [each for name in index.projection for each in self._stored_in(index, name, fields[name])]
+        return (*dict.fromkeys(stored), *version, *(() if tag is None else (tag.attribute,)))
+
+    def _stored_in(self, index: Index, name: str, attribute: str) -> Iterator[str]:
+        """The attributes that hold a field: its own, or those of other index keys if it is `in_key`."""
+        if name not in self.codec.in_key:
+            yield attribute
+            return
+        if name in (*index.partition.fields, *(index.sort.fields if index.sort else ())):
+            raise self._error(index, f"{name} is in_key, and the key of the index contains it")
+        for each in declarations(self.owner).values():
+            templates = (each.partition, *(() if each.sort is None else (each.sort,)))
+            yield from (key for key, part in zip(each.attributes, templates, strict=False) if name in part.fields)
 
     def _error(self, declared: Declaration, reason: str) -> DeclarationError:
         return DeclarationError(f"{self.owner.__name__}.{declared.name}: {reason}")

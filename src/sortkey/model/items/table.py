@@ -6,21 +6,28 @@ rejected. The classes of a table must also agree on the key attributes of the ta
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, Literal, get_args
+from weakref import WeakSet
 
-from sortkey.model.errors import DeclarationError, suggestion
+from sortkey.model.errors import DeclarationError, shown, suggestion
 from sortkey.model.fields.codec import Row
+from sortkey.model.fields.real_types import RealTypes
 from sortkey.model.items.family import Family
+from sortkey.model.items.key import reject_name
 from sortkey.model.items.schema import Schema
-from sortkey.model.keys.collision import keys_may_collide
+from sortkey.model.keys.collision import close_ends, keys_may_collide
 from sortkey.model.keys.key_attribute import ShardedAttribute
 from sortkey.model.keys.key_layout import KeyLayout, Projection, declare_partition
 
 StreamView = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
+
+REPLICATED: Final[StreamView] = "NEW_AND_OLD_IMAGES"
+"""What DynamoDB copies from one region to another."""
+_REGION: Final = re.compile(r"[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +42,15 @@ class TableSettings:
     """Read and write units per second; None for on-demand billing."""
     transactions: bool = False
     """Whether the program uses transactions; a store without them is then rejected."""
+    point_in_time_recovery: bool = False
+    """Whether AWS keeps what the table was like at each second of the last 35 days."""
+    replicas: tuple[str, ...] = ()
+    """The regions of AWS that have the table; the one in which it is created need not be among them."""
 
     def reject_wrong(self, table: str) -> None:
         """Raises DeclarationError for settings that no store accepts."""
+        if not (self.ttl is None or isinstance(self.ttl, str)):
+            raise DeclarationError(f"table {table}: ttl= names a field, not {shown(self.ttl)}")
         views = get_args(StreamView)
         if self.stream is not None and self.stream not in views:
             raise DeclarationError(f"table {table}: stream must be one of {', '.join(views)}, not {self.stream!r}")
@@ -49,6 +62,32 @@ class TableSettings:
                 f"table {table}: provisioned must be the read and the write units per second, such as (5, 5), "
                 f"not {units!r}"
             )
+        recovery: Any = self.point_in_time_recovery
+        if not isinstance(recovery, bool):
+            raise DeclarationError(f"table {table}: point_in_time_recovery is True or False, not {recovery!r}")
+        self._reject_wrong_replicas(table)
+
+    def _reject_wrong_replicas(self, table: str) -> None:
+        regions: Any = self.replicas
+        if not isinstance(regions, tuple):
+            raise DeclarationError(
+                f'table {table}: replicas is a tuple of regions, such as ("eu-west-1", "us-east-1"), not {regions!r}'
+            )
+        for region in regions:
+            if not isinstance(region, str) or not _REGION.fullmatch(region):
+                raise DeclarationError(f"table {table}: replicas: {region!r} is not a region of AWS, such as eu-west-1")
+            if regions.count(region) > 1:
+                raise DeclarationError(f"table {table}: replicas names {region} twice")
+        if regions and self.stream != REPLICATED:
+            raise DeclarationError(
+                f"table {table}: a table with replicas has a stream with {REPLICATED}, not {self.stream}; leave out "
+                f"stream= to get it"
+            )
+        if regions and self.provisioned is not None:
+            raise DeclarationError(
+                f"table {table}: a table with replicas is paid on demand, or its write units follow the load, which "
+                f"cannot be declared here; leave out provisioned="
+            )
 
 
 class Table:
@@ -57,9 +96,16 @@ class Table:
     `ttl` is the field with the time at which items expire, `stream` what the records of the table's stream have,
     `provisioned` the read and write units per second, if they are not paid on demand. A store without transactions is
     rejected with `transactions=True`.
+
+        PRICES = sk.Table("prices", point_in_time_recovery=True, replicas=("eu-west-1", "us-east-1"))
+
+    On AWS, `point_in_time_recovery` keeps the last 35 days, and `replicas` are the regions that have the table; a table
+    with replicas has a stream with NEW_AND_OLD_IMAGES. Stores without regions create the table without both, and log
+    that.
     """
 
     _known: Final[dict[str, Table]] = {}
+    _all: Final[WeakSet[Table]] = WeakSet()
 
     def __init__(
         self,
@@ -69,17 +115,31 @@ class Table:
         stream: StreamView | None = None,
         provisioned: tuple[int, int] | None = None,
         transactions: bool = False,
+        point_in_time_recovery: bool = False,
+        replicas: tuple[str, ...] = (),
     ) -> None:
+        reject_name("a table", name)
         self.name = name
-        self.settings = TableSettings(ttl, stream, provisioned, transactions)
+        if replicas and stream is None:
+            stream = REPLICATED
+        self.settings = TableSettings(ttl, stream, provisioned, transactions, point_in_time_recovery, replicas)
         self.settings.reject_wrong(name)
         self._schemas: dict[str, Schema[Any]] = {}
         self._families: dict[str, Family[Schema[Any]]] = {}
         """By the attribute that tells their classes apart."""
+        Table._all.add(self)
+
+    @classmethod
+    def all_called(cls, name: str) -> list[Table]:
+        """The declared tables with this name, of which there is usually one."""
+        return [table for table in tuple(cls._all) if table.name == name]
 
     @classmethod
     def named(cls, name: str) -> Table:
-        return cls._known.setdefault(name, cls(name))
+        found = cls._known.get(name)
+        if found is None:
+            found = cls._known[name] = cls(name)
+        return found
 
     @classmethod
     def all_named(cls) -> tuple[Table, ...]:
@@ -150,8 +210,11 @@ class Table:
         self._reject_difference(one, other, one.primary, other.primary)
         for ours, theirs in (*_same_indexes(one, other), *_same_indexes(one.joined or one, other.joined or other)):
             self._reject_difference(one, other, ours, theirs)
+        self._reject_other_types(one, other)
+        self._reject_other_types(other, one)
         if _are_told_apart(one, other):
             return
+        close_ends(one.primary, other.primary)
         if keys_may_collide(one.primary, other.primary):
             raise DeclarationError(
                 f"table {self.name}: {one.name} {_shown(one.primary)} and {other.name} {_shown(other.primary)} "
@@ -171,6 +234,19 @@ class Table:
                 f"{other.name}.{theirs.name} has {_described(theirs)}; all classes of a table must have the same "
                 f"attributes, types and projection in {shared}{'' if ours.index is None else ', or use another index'}"
             )
+
+    def _reject_other_types(self, one: Schema[Any], other: Schema[Any]) -> None:
+        """A row whose attribute has another type than the key of an index declares is rejected by the store, also a row
+        of a class that is not in the index."""
+        for layout in one.layouts.values():
+            for part in layout.attributes:
+                found = _stored_type(other, part.name)
+                if found is not None and found[1] != part.tag:
+                    raise DeclarationError(
+                        f"table {self.name}: {other.name}.{found[0]} is stored as {found[1]} in the attribute "
+                        f"{part.name!r}, which {one.name}.{layout.name} declares as {part.tag}; rename one of them, "
+                        f"with sk.field(name=…) or names="
+                    )
 
     def schema_of(self, row: Row) -> Schema[Any] | None:
         """The class of a row, by its primary key; None for a row of no declared class."""
@@ -212,12 +288,28 @@ def _are_told_apart(one: Schema[Any], other: Schema[Any]) -> bool:
     return one.tag is not None and other.tag is not None and one.tag.attribute == other.tag.attribute
 
 
-_TTL_TYPES: Final = (datetime, int, Decimal, float)
+_TTL_TYPES: Final = (RealTypes.datetime, int, Decimal, float)
 
 
 def _ttl_attribute(schema: Schema[Any]) -> str | None:
     name = schema.codec.ttl_field
     return None if name is None else schema.codec.field(name).attribute
+
+
+def _stored_type(schema: Schema[Any], attribute: str) -> tuple[str, str] | None:
+    """The field or key that a class stores in an attribute, and its one attribute type; None if there is none."""
+    for layout in schema.layouts.values():
+        for part in layout.attributes:
+            if part.name == attribute:
+                return layout.name, part.tag
+    names = dict(zip(schema.owner.__struct_encode_fields__, schema.owner.__struct_fields__, strict=True))
+    name = names.get(attribute)
+    if name is None or name in schema.codec.in_key or name not in schema.codec.known_annotations:
+        return None
+    field = schema.codec.field(name)
+    if field.nullable and not field.left_out:
+        return name, "NULL, if it is None,"
+    return (name, field.tag) if field.tag else None
 
 
 def _same_indexes(one: Schema[Any], other: Schema[Any]) -> Iterator[tuple[KeyLayout, KeyLayout]]:

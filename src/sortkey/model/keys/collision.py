@@ -29,7 +29,34 @@ def _may_be_equal(one: KeyAttribute, other: KeyAttribute) -> bool:
 
 def may_collide(one: Template, other: Template) -> bool:
     ours, theirs = segments(one), segments(other)
-    return len(ours) == len(theirs) and all(map(_may_meet, ours, theirs))
+    if len(ours) == len(theirs) and all(map(_may_meet, ours, theirs)):
+        return True
+    return _runs_into(one, ours, theirs) or _runs_into(other, theirs, ours)
+
+
+def _runs_into(one: Template, ours: list[Segment], theirs: list[Segment]) -> bool:
+    """Whether the last field of a template, which may have separators, could have what another continues with."""
+    end = one.open_end
+    if end is None or not end.is_open or len(theirs) <= len(ours):
+        return False
+    last = len(ours) - 1
+    return all(map(_may_meet, ours[:last], theirs[:last])) and _agree(
+        _edge(ours[last], 0), _edge(theirs[last], 0), str.startswith
+    )
+
+
+def close_ends(one: KeyLayout, other: KeyLayout) -> None:
+    """Forbids separators in the last field of a key, `{x:raw}`, if the other key continues there: a row would not say
+    which of the two it is."""
+    if keys_may_collide(one, other):
+        templates = [part.template for part in (*one.attributes, *other.attributes) if part.template is not None]
+        opened = [each for each in templates if each.open_end is not None and each.open_end.is_open]
+        for template in opened:
+            template.set_open_end(False)
+        if keys_may_collide(one, other):
+            # They collide anyway, which is an error of its own.
+            for template in opened:
+                template.set_open_end(True)
 
 
 def segments(template: Template) -> list[Segment]:
@@ -40,8 +67,13 @@ def segments(template: Template) -> list[Segment]:
         first, *rest = literal.split(SEPARATOR)
         cut[-1].append(first)
         cut.extend([piece] for piece in rest)
-        if encoding is not None:
-            cut[-1].append(encoding)
+        for piece in () if encoding is None else encoding.pieces or (encoding,):
+            if isinstance(piece, str):
+                first, *rest = piece.split(SEPARATOR)
+                cut[-1].append(first)
+                cut.extend([each] for each in rest)
+            else:
+                cut[-1].append(piece)
     return [[piece for piece in segment if piece != ""] for segment in cut]
 
 
@@ -68,11 +100,11 @@ def _texts(segment: Segment) -> list[str] | None:
 
 
 def _pattern(segment: Segment) -> str:
-    return "".join(re.escape(piece) if isinstance(piece, str) else piece.pattern for piece in segment)
+    return "".join(re.escape(piece) if isinstance(piece, str) else piece.matched for piece in segment)
 
 
 def _edge(segment: Segment, end: int) -> str:
-    piece = segment[end]
+    piece = segment[end] if segment else ""
     return piece if isinstance(piece, str) else ""
 
 

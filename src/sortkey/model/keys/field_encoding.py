@@ -1,16 +1,20 @@
 """The encoding of a field in a template: the one of its type, or the format that the template declares.
 
-    {city:raw}                  str: without escapes, so without #        New York
+    {city:raw}                  str: without escapes; # only at the end   New York
+    {email:lower}, :upper       str: any capitals find one key            ada@example.org
     {number}                    int: sorts as the numbers do              a3
     {number:06}                 int: six digits, zero-padded              000003
     {number:d}                  int: as it is written, in text order      3
-    {at:%Y-%m-%dT%H:%M:%SZ}     datetime, date: see below                 2026-01-04T10:00:00Z
+    {number:desc}               int: the greatest first                   Z6
+    {at:%Y-%m-%dT%H:%M:%SZ}     datetime, date, time: see below           2026-01-04T10:00:00Z
+    {day:%Y}#{day:%m}#{day:%d}  parts of a time, which together are it    2026#01#04
     {id:upper}                  UUID: in upper case                       6BA7B810-9DAD-11D1-80B4-00C04FD430C8
     {id:hex}, {id:HEX}          UUID: 32 digits                           6ba7b8109dad11d180b400c04fd430c8
 
-Formats are for keys that other programs wrote. Every one is exact: a value that it cannot write is rejected, and a text
-that it would not write is not read. Texts of `:d`, of some time formats, and of `:raw` where the key continues, do not
-sort as the values do; such a field cannot have a range.
+`{number:desc}` is for lists that go down by a number and up by what follows: `"{points:desc}#{player}"`. The others are
+for keys that other programs wrote. Every one but `:lower` and `:upper` of a text is exact: a value that it
+cannot write is rejected, and a text that it would not write is not read. Texts of `:d`, of some time formats, of
+`:lower`, and of `:raw` where the key continues, do not sort as the values do; such a field cannot have a range.
 
 Times are written in UTC; `Z` or `+00:00` is a literal of the format. The directives are those of `strftime` that have a
 fixed width, and two others:
@@ -25,23 +29,26 @@ without `%f`, is rejected: its key could not be read back.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum
 from typing import Any, Final, Literal, NamedTuple, get_args, get_origin
 from uuid import UUID
 
-from sortkey.model.errors import DeclarationError, EncodeError, KeyPartError
+from sortkey.model.errors import DeclarationError, EncodeError, KeyPartError, shown
 from sortkey.model.fields.annotation import Annotation, parse_annotation
 from sortkey.model.fields.key_text import (
     SEPARATOR,
     TOP,
     Encoding,
+    OpenEnd,
     aware_utc,
+    clock_text,
     default_encoding,
     expect,
     in_whole_seconds,
 )
+from sortkey.model.fields.real_types import RealTypes
 from sortkey.model.fields.stored_as import StoredType
 
 
@@ -59,7 +66,7 @@ def encoding_of(annotation: Annotation, spec: str, *, followed: bool) -> Encodin
     if base is str:
         return _of_text(spec, followed)
     if base not in _FORMATS:
-        raise DeclarationError(f"the format {spec!r} is for str, int, datetime, date or UUID, not for {base}")
+        raise DeclarationError(f"the format {spec!r} is for str, int, datetime, date, time or UUID, not for {base}")
     made = _FORMATS[base](spec)
     return made._replace(encode=in_whole_seconds(made.encode), of_content="") if annotation.epoch else made
 
@@ -86,7 +93,7 @@ def _stored_encoding(base: StoredType, spec: str, followed: bool) -> Encoding:
 
 def _of_text_content(stored: Any, inner: Encoding) -> str:
     """The encoding's `of_content`, for a type whose attribute's content is a str; the reader has others decoded."""
-    return inner.of_content if stored in (str, int, datetime) else ""
+    return inner.of_content if stored in (str, int, RealTypes.datetime) else ""
 
 
 def _choice_encoding(values: dict[Any, Any], spec: str, followed: bool) -> Encoding:
@@ -102,7 +109,7 @@ def _choice_encoding(values: dict[Any, Any], spec: str, followed: bool) -> Encod
         try:
             return texts[value]
         except (KeyError, TypeError):
-            raise KeyPartError(f"{value!r} is not one of {', '.join(map(repr, texts))}") from None
+            raise KeyPartError(f"{shown(value)} is not one of {', '.join(map(repr, texts))}") from None
 
     pattern = "|".join(map(re.escape, choices))
     return Encoding(
@@ -112,32 +119,81 @@ def _choice_encoding(values: dict[Any, Any], spec: str, followed: bool) -> Encod
         inner.delimited,
         tuple(choices),
         ordered=inner.ordered,
+        descending=inner.descending,
         of_content=_of_text_content(stored, inner),
     )
 
 
 def _of_text(spec: str, followed: bool) -> Encoding:
+    if spec in ("lower", "upper"):
+        return _of_one_case(spec, followed)
     if spec != "raw":
-        raise DeclarationError(f"the format {spec!r} of a text is not raw")
-    # Characters below the separator sort before it, so the text of a shorter value would come after a longer one.
-    return Encoding(
-        _encode_raw, str, f"[^#{TOP}]*", delimited=False, textual=True, ordered=not followed, of_content="{0}"
-    )
+        raise DeclarationError(f"the format {spec!r} of a text is not raw, lower or upper")
+    if followed:
+        # Characters below the separator sort before it, so the text of a shorter value would come after a longer one.
+        return Encoding(_encode_raw, str, _RAW, delimited=False, textual=True, ordered=False, of_content="{0}")
+    end = OpenEnd(_RAW)
+
+    def encode(value: Any) -> str:
+        expect(str, value)
+        text = str.__str__(value)
+        if TOP in text or (SEPARATOR in text and not end.is_open):
+            raise KeyPartError(
+                f"{shown(text)} contains U+10FFFF, or #, with which the key of another class of the table continues"
+            )
+        return text
+
+    return Encoding(encode, str, f"[^{TOP}]*", delimited=False, textual=True, of_content="{0}", end=end)
+
+
+_RAW: Final = f"[^#{TOP}]*"
 
 
 def _encode_raw(value: Any) -> str:
     expect(str, value)
     text = str.__str__(value)
     if SEPARATOR in text or TOP in text:
-        raise KeyPartError(f"{text!r} contains # or U+10FFFF, which the format raw cannot write")
+        raise KeyPartError(
+            f"{shown(text)} contains # or U+10FFFF, which the format raw cannot write before the end of a key"
+        )
     return text
+
+
+def _of_one_case(spec: str, followed: bool) -> Encoding:
+    inner = default_encoding(Annotation(str, optional=False, inexact=False), followed=followed)
+    change = str.lower if spec == "lower" else str.upper
+
+    def encode(value: Any) -> str:
+        expect(str, value)
+        return inner.encode(change(str.__str__(value)))
+
+    return inner._replace(encode=encode, textual=False, ordered=False, of_content=f"{{0}}.{spec}()", lossy=True)
+
+
+def exact_encoding(encoding: Encoding) -> Encoding:
+    """The encoding, for a key that must tell its fields: it rejects the values that others have the text of."""
+    if not encoding.lossy:
+        return encoding
+
+    def encode(value: Any) -> str:
+        text = encoding.encode(value)
+        if encoding.decode(text) != value:
+            raise KeyPartError(
+                f"{shown(value)} would come back as {shown(encoding.decode(text))}, since the primary key has it so; "
+                f"convert it before, or use the format in an index"
+            )
+        return text
+
+    return encoding._replace(encode=encode, lossy=False)
 
 
 def _of_int(spec: str) -> Encoding:
     if spec == "d":
         return _UNPADDED
+    if spec == "desc":
+        return _DESCENDING
     if not re.fullmatch(r"0[1-9]\d?", spec):
-        raise DeclarationError(f"the format {spec!r} is not d, nor 0 and a width, such as 06")
+        raise DeclarationError(f"the format {spec!r} is not d or desc, nor 0 and a width, such as 06")
     width = int(spec)
 
     def encode(value: Any) -> str:
@@ -157,6 +213,24 @@ def _encode_unpadded(value: Any) -> str:
 
 _UNPADDED: Final = Encoding(
     _encode_unpadded, int, "(?:0|-?[1-9][0-9]*)", delimited=False, ordered=False, of_content="{0}"
+)
+
+
+_SORTED: Final = default_encoding(Annotation(int, optional=False, inexact=False), followed=False)
+
+
+def _encode_descending(value: Any) -> str:
+    expect(int, value)
+    return _SORTED.encode(-int(value))
+
+
+def _decode_descending(text: str) -> int:
+    number: int = _SORTED.decode(text)
+    return -number
+
+
+_DESCENDING: Final = _SORTED._replace(
+    encode=_encode_descending, decode=_decode_descending, descending=True, of_content=""
 )
 
 
@@ -183,7 +257,7 @@ _UUIDS: Final[dict[str, tuple[Callable[[UUID], str], str, str]]] = {
 }
 
 
-_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_START: Final = RealTypes.datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = timedelta(seconds=1)
 _EPOCH_WIDTH: Final = 10
 _CALENDAR: Final = "Ymd"
@@ -229,32 +303,61 @@ class _Format(NamedTuple):
 
 
 def time_encoding(base: type, text: str) -> Encoding:
-    """The encoding of datetime or date in this format. Raises DeclarationError."""
-    parsed = _parse(text)
-    parts = set(parsed.units)
+    """The encoding of datetime, date or time in this format. Raises DeclarationError."""
     if SEPARATOR in text:
         raise DeclarationError(f"the format {text!r} contains {SEPARATOR}, which separates the parts of a key")
+    return _whole_time(base, _parse(text))
+
+
+def joined_encoding(annotation: Annotation, specs: Sequence[str], literals: Sequence[str]) -> Encoding:
+    """The encoding of a field that occurs several times in a row, each time with a part of the time: as one format,
+    with the literals between them. Raises DeclarationError if the parts together are not the whole time."""
+    base = annotation.base
+    if base not in _TIMES:
+        raise DeclarationError(f"only a datetime, a date or a time can be there in parts, not {base}")
+    formats = [_parse(spec) for spec in specs]
+    text, joined, directives = specs[0], list(formats[0].literals), list(formats[0].directives)
+    for literal, spec, each in zip(literals, specs[1:], formats[1:], strict=True):
+        text += literal + spec
+        joined[-1] += literal + each.literals[0]
+        joined += each.literals[1:]
+        directives += each.directives
+    made = _whole_time(base, _Format(text, tuple(joined), tuple(directives)))
+    pieces: list[str | Encoding] = []
+    for literal, directive in zip(joined, [*directives, None], strict=True):
+        pieces.append(literal)
+        if directive is not None:
+            # For the test of collisions, which asks only for the pattern.
+            pieces.append(Encoding(str, str, directive.pattern, delimited=True))
+    made = made._replace(pieces=tuple(pieces))
+    return made._replace(encode=in_whole_seconds(made.encode), of_content="") if annotation.epoch else made
+
+
+def _whole_time(base: type, parsed: _Format) -> Encoding:
+    text, parts = parsed.text, set(parsed.units)
     if len(parts) < len(parsed.directives):
         raise DeclarationError(f"the format {text!r} has a part of the time twice")
-    if base is date and parts != {"year", "month", "day"}:
+    if base is RealTypes.date and parts != {"year", "month", "day"}:
         raise DeclarationError(f"the format {text!r} of a date must have %Y, %m and %d, and no other")
+    if base is time and not {"hour"} <= parts <= {*_OF_THE_DAY}:
+        raise DeclarationError(f"the format {text!r} of a time must have %H, and only %M, %S and %f or %L besides")
     whole = {"epoch"} if "epoch" in parts else {"year", "month", "day"}
     clashing = parts.difference({"epoch", "microsecond"}) if "epoch" in parts else set()
-    if not whole <= parts or clashing:
+    if base is not time and (not whole <= parts or clashing):
         raise DeclarationError(f"the format {text!r} must have %Y, %m and %d, or %s alone with %f or %L")
     ranks = [directive.rank for directive in parsed.directives]
     pattern = "".join(
         re.escape(literal) + (directive.pattern if directive else "")
         for literal, directive in zip(parsed.literals, (*parsed.directives, None), strict=True)
     )
-    write, read = (_date_writer, _date_reader) if base is date else (_time_writer, _time_reader)
+    write, read = _TIMES[base]
     return Encoding(
         write(parsed),
         read(parsed),
         pattern,
         delimited=True,
         ordered=ranks == sorted(ranks),
-        of_content=_of_content(parsed, "str({0})" if base is date else "{0}"),
+        of_content="" if base is time else _of_content(parsed, "str({0})" if base is RealTypes.date else "{0}"),
     )
 
 
@@ -325,11 +428,30 @@ def _time_writer(parsed: _Format) -> Callable[[Any], str]:
     return encode
 
 
+def _clock_writer(parsed: _Format) -> Callable[[Any], str]:
+    write, units = _writer(parsed), parsed.units
+    absent = [part for part in _OF_THE_DAY if part not in units]
+    unit = units.get("microsecond", 1)
+
+    def encode(value: Any) -> str:
+        clock_text(value)
+        if any(getattr(value, part) for part in absent) or value.microsecond % unit:
+            raise KeyPartError(f"{value.isoformat()} has parts that the format {parsed.text!r} does not write")
+        return write(lambda part: int(getattr(value, part)))
+
+    return encode
+
+
+def _clock_reader(parsed: _Format) -> Callable[[str], time]:
+    read = _reader(parsed)
+    return lambda text: time(tzinfo=None, **read(text))
+
+
 def _date_writer(parsed: _Format) -> Callable[[Any], str]:
     write = _writer(parsed)
 
     def encode(value: Any) -> str:
-        expect(date, value)
+        expect(RealTypes.date, value)
         return write(lambda part: int(getattr(value, part)))
 
     return encode
@@ -351,7 +473,7 @@ def _time_reader(parsed: _Format) -> Callable[[str], datetime]:
     def decode(text: str) -> datetime:
         parts = read(text)
         if "epoch" not in parts:
-            return datetime(tzinfo=UTC, **parts)
+            return RealTypes.datetime(tzinfo=UTC, **parts)
         return _START + timedelta(seconds=parts["epoch"], microseconds=parts.get("microsecond", 0))
 
     return decode
@@ -359,12 +481,20 @@ def _time_reader(parsed: _Format) -> Callable[[str], datetime]:
 
 def _date_reader(parsed: _Format) -> Callable[[str], date]:
     read = _reader(parsed)
-    return lambda text: date(**read(text))
+    return lambda text: RealTypes.date(**read(text))
 
 
+_Writer = Callable[[_Format], Callable[[Any], str]]
+_Reader = Callable[[_Format], Callable[[str], Any]]
+_TIMES: Final[dict[Any, tuple[_Writer, _Reader]]] = {
+    RealTypes.datetime: (_time_writer, _time_reader),
+    RealTypes.date: (_date_writer, _date_reader),
+    time: (_clock_writer, _clock_reader),
+}
 _FORMATS: Final[dict[Any, Callable[[str], Encoding]]] = {
     int: _of_int,
     UUID: _of_uuid,
-    datetime: lambda spec: time_encoding(datetime, spec),
-    date: lambda spec: time_encoding(date, spec),
+    RealTypes.datetime: lambda spec: time_encoding(RealTypes.datetime, spec),
+    RealTypes.date: lambda spec: time_encoding(RealTypes.date, spec),
+    time: lambda spec: time_encoding(time, spec),
 }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple
 
-from sortkey.model.errors import DeclarationError, EncodeError, KeyPartError
+from sortkey.model.errors import UNEXPECTED, DeclarationError, EncodeError, KeyPartError, shown
 from sortkey.model.fields.annotation import Annotation
 from sortkey.model.fields.codec import Field
 from sortkey.model.fields.converter import Value
@@ -84,7 +84,10 @@ class TemplateAttribute:
 
     def parse(self, value: Value) -> dict[str, Any] | None:
         text = value.get("S")
-        return self.template.parse(text) if isinstance(text, str) else None
+        found = self.template.parse(text) if isinstance(text, str) else None
+        if found is None or not self.template.lossy:
+            return found
+        return {name: each for name, each in found.items() if name not in self.template.lossy}
 
     def matches(self, value: Value | None) -> bool:
         text = value.get("S") if value is not None else None
@@ -104,13 +107,19 @@ class TemplateAttribute:
         return self._texts("BETWEEN", *bounds)
 
     def before(self, given: Sequence[Any], limit: Any) -> SortCondition:
-        if self.template.prefix(given):
-            return self._texts("BETWEEN", *self.template.before(given, limit))
-        return self._compared("<", self.template.first_of(given, limit))
+        return (self._above if self.template.descends(given) else self._below)(given, limit)
 
     def after(self, given: Sequence[Any], limit: Any) -> SortCondition:
+        return (self._below if self.template.descends(given) else self._above)(given, limit)
+
+    def _below(self, given: Sequence[Any], limit: Any) -> SortCondition:
         if self.template.prefix(given):
-            return self._texts("BETWEEN", *self.template.after(given, limit))
+            return self._texts("BETWEEN", *self.template.below(given, limit))
+        return self._compared("<", self.template.first_of(given, limit))
+
+    def _above(self, given: Sequence[Any], limit: Any) -> SortCondition:
+        if self.template.prefix(given):
+            return self._texts("BETWEEN", *self.template.above(given, limit))
         return self._compared(">", self.template.last_of(given, limit))
 
     def starting(self, given: Sequence[Any], beginning: Any) -> SortCondition | None:
@@ -184,6 +193,8 @@ class NativeAttribute:
             encoded = self.field.encode(value)
         except EncodeError as error:
             raise KeyPartError(f"{self.field.name}: {error}") from None
+        except UNEXPECTED as error:
+            raise KeyPartError(f"{self.field.name}: {shown(value)}: {type(error).__name__}: {error}") from error
         if not encoded[self.tag]:
             raise KeyPartError(f"{self.field.name}: the key attribute would be empty")
         return encoded
@@ -233,9 +244,17 @@ class ShardedAttribute(TemplateAttribute):
                                                      base     shard
     """
 
-    def __init__(self, name: str, source: ParsedTemplate, types: Mapping[str, Annotation], sharding: Sharding) -> None:
+    def __init__(
+        self,
+        name: str,
+        source: ParsedTemplate,
+        types: Mapping[str, Annotation],
+        sharding: Sharding,
+        *,
+        exact: bool = False,
+    ) -> None:
         self.sharding: Sharding = sharding
-        stored = Template(_with_shard(source), types, partition=True, computed={SHARD: SHARD_ENCODING})
+        stored = Template(_with_shard(source), types, partition=True, exact=exact, computed={SHARD: SHARD_ENCODING})
         self.declared = source.text
         """The template without the shard."""
         super().__init__(name, stored, held=source.fields, fields=dict.fromkeys((*source.fields, *sharding.by)))

@@ -74,6 +74,10 @@ class KeyLayout:
         """The fields that a query's filter cannot use, since they are key attributes."""
         self.sparse = frozenset(field for field in self.sources if field in optional)
         """The fields that may be None; then the item is not in the index."""
+        self.lossy = frozenset(
+            field for part in self.attributes if part.template is not None for field in part.template.lossy
+        )
+        """The fields whose values the key does not tell, as in `{email:lower}`."""
         self.binary = any(part.tag == "B" for part in self.attributes)
         self._key_from_fields: Callable[[Mapping[str, Any]], Row] = _from_given(*_row(self.attributes))
         is_pair = index is None and [part.tag for part in self.attributes] == ["S", "S"]

@@ -16,7 +16,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
-from sortkey.model.errors import DeclarationError, KeyPartError
+from sortkey.model.errors import UNEXPECTED, DeclarationError, KeyPartError, shown
 from sortkey.model.fields.annotation import Annotation
 from sortkey.model.fields.key_text import SEPARATOR, Encoding
 from sortkey.model.keys.field_encoding import encoding_of
@@ -115,7 +115,9 @@ class Sharding:
 
     def _digest(self, values: Sequence[Any]) -> int:
         texts = [_encoded(field, encode, value) for (field, encode), value in zip(self._encoders, values, strict=True)]
-        return int.from_bytes(blake2b(SEPARATOR.join(texts).encode(), digest_size=8).digest())
+        # The store rejects half of a surrogate pair, and the session names its field.
+        text = SEPARATOR.join(texts).encode(errors="surrogatepass")
+        return int.from_bytes(blake2b(text, digest_size=8).digest())
 
 
 def _encoded(field: str, encode: Callable[[Any], str], value: Any) -> str:
@@ -123,6 +125,8 @@ def _encoded(field: str, encode: Callable[[Any], str], value: Any) -> str:
         return encode(value)
     except KeyPartError as error:
         raise KeyPartError(f"{field}: {error}") from None
+    except UNEXPECTED as error:
+        raise KeyPartError(f"{field}: {shown(value)}: {type(error).__name__}: {error}") from error
 
 
 def jump(digest: int, shards: int) -> int:

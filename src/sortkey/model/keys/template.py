@@ -16,17 +16,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date, datetime
 from functools import cached_property
 from string import Formatter
 from typing import Any, Final, NamedTuple, NoReturn
 from uuid import UUID
 
-from sortkey.model.errors import DeclarationError, KeyPartError, NoAccessPath
+from sortkey.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
+from sortkey.model.errors import UNEXPECTED, DeclarationError, KeyPartError, NoAccessPath, shown
 from sortkey.model.fields.annotation import Annotation
 from sortkey.model.fields.generated_function import generate_function
 from sortkey.model.fields.key_text import ABOVE_SEPARATOR, SEPARATOR, TOP, Encoding
-from sortkey.model.keys.field_encoding import encoding_of
+from sortkey.model.fields.real_types import RealTypes
+from sortkey.model.keys.field_encoding import encoding_of, exact_encoding, joined_encoding
 
 
 class ReplacementField(NamedTuple):
@@ -45,7 +46,7 @@ class ParsedTemplate(NamedTuple):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        return tuple(replacement.field for replacement in self.replacement_fields)
+        return tuple(dict.fromkeys(replacement.field for replacement in self.replacement_fields))
 
     @property
     def single_field(self) -> str | None:
@@ -56,6 +57,8 @@ class ParsedTemplate(NamedTuple):
 
 
 def parse_template(text: str) -> ParsedTemplate:
+    if not isinstance(text, str):
+        raise DeclarationError(f"a template is a text, such as 'STORE#{{store}}', not {shown(text)}")
     literals, replacement_fields = [""], []
     try:
         for literal, field, spec, conversion in Formatter().parse(text):
@@ -75,9 +78,33 @@ def parse_template(text: str) -> ParsedTemplate:
         raise DeclarationError("the template of a key is empty")
     if TOP in text:
         raise DeclarationError(f"{text!r}: a key cannot contain U+10FFFF, which is not a character")
-    if len(set(made.fields)) < len(replacement_fields):
-        raise DeclarationError(f"{text!r} contains a field twice")
+    if re.search("[\ud800-\udfff]", text):
+        raise DeclarationError(f"{text!r}: half of a surrogate pair is not a character")
+    for field in made.fields:
+        specs = [replacement.spec for replacement in replacement_fields if replacement.field == field]
+        if len(specs) > 1 and not all(spec.startswith("%") for spec in specs):
+            raise DeclarationError(
+                f"{text!r} contains {field} twice; only parts of a time can, as in {{at:%Y}}#{{at:%m}}#{{at:%d}}"
+            )
     return made
+
+
+def _joined(source: ParsedTemplate) -> Iterator[tuple[str, list[str], list[str], str]]:
+    """The fields of a template: name, formats, the literals between those, and the literal after the field. Occurrences
+    that follow each other are one. Raises DeclarationError for others."""
+    pairs = list(zip(source.replacement_fields, source.literals[1:], strict=True))
+    seen: set[str] = set()
+    while pairs:
+        (field, spec), follower = pairs.pop(0)
+        if field in seen:
+            raise DeclarationError(f"{source.text!r}: the parts of {field} must follow each other")
+        seen.add(field)
+        specs, between = [spec], []
+        while pairs and pairs[0][0].field == field:
+            between.append(follower)
+            (_, spec), follower = pairs.pop(0)
+            specs.append(spec)
+        yield field, specs, between, follower
 
 
 class TemplatePart(NamedTuple):
@@ -96,6 +123,8 @@ def _encoder(part: TemplatePart) -> Callable[[Any], str]:
             return encode(value)
         except KeyPartError as error:
             raise KeyPartError(f"{field}: {error}") from None
+        except UNEXPECTED as error:
+            raise KeyPartError(f"{field}: {shown(value)}: {type(error).__name__}: {error}") from error
 
     return encoded
 
@@ -116,22 +145,33 @@ class Template:
         types: Mapping[str, Annotation],
         *,
         partition: bool = False,
+        exact: bool = False,
         computed: Mapping[str, Encoding] | None = None,
     ) -> None:
-        """`computed` are the parts that are not fields."""
+        """`exact` if the key must tell its fields, as a primary key does. `computed` are the parts that are not
+        fields."""
         known = computed or {}
         self.text = source.text
         self.fields = source.fields
-        self.literals = source.literals
         self.parts = tuple(
             TemplatePart(
-                replacement.field,
-                known.get(replacement.field)
-                or encoding_of(types[replacement.field], replacement.spec, followed=bool(follower)),
+                field,
+                known.get(field)
+                or (
+                    encoding_of(types[field], specs[0], followed=bool(follower))
+                    if len(specs) == 1
+                    else joined_encoding(types[field], specs, between)
+                ),
                 follower,
             )
-            for replacement, follower in zip(source.replacement_fields, source.literals[1:], strict=True)
+            for field, specs, between, follower in list(_joined(source))
         )
+        if exact:
+            self.parts = tuple(part._replace(encoding=exact_encoding(part.encoding)) for part in self.parts)
+        self.literals = (source.literals[0], *(part.follower for part in self.parts))
+        self.lossy = frozenset(part.field for part in self.parts if part.encoding.lossy)
+        """The fields whose values it does not tell."""
+        self.open_end = self.parts[-1].encoding.end if self.parts else None
         self._check(partition)
         encoders = self.encoders()
         variables = self.variables
@@ -144,6 +184,9 @@ class Template:
         return repr(self.text)
 
     def _check(self, partition: bool) -> None:
+        size, limit = len("".join(self.literals).encode()), PARTITION_KEY_BYTES if partition else SORT_KEY_BYTES
+        if size > limit:
+            raise DeclarationError(f"{self.text[:40]!r}… has {size:,} bytes, and the key attribute can have {limit:,}")
         for index, part in enumerate(self.parts):
             last = index == len(self.parts) - 1
             if not part.follower and not last:
@@ -204,6 +247,13 @@ class Template:
         except ValueError:
             return None
 
+    def set_open_end(self, is_open: bool) -> None:
+        """Allow or forbid separators in the last field, `{x:raw}`."""
+        if self.open_end is not None:
+            self.open_end.is_open = is_open
+        for name in ("_match", "_matches"):
+            vars(self).pop(name, None)
+
     def matches(self, text: str) -> bool:
         """Whether the text matches the template's pattern; called for every row read."""
         return self._matches(text) is not None
@@ -219,15 +269,25 @@ class Template:
     def _compiled(self, group: str) -> Callable[[str], re.Match[str] | None]:
         pattern = re.escape(self.literals[0])
         for field, encoding, follower in self.parts:
-            pattern += group.format(field=field, pattern=encoding.pattern) + re.escape(follower)
+            pattern += group.format(field=field, pattern=encoding.matched) + re.escape(follower)
         return re.compile(pattern, re.DOTALL).fullmatch
 
     # Ranges: inclusive, as BETWEEN is. Of this template's keys they contain exactly those asked for.
 
-    def between(self, given: Sequence[Any], low: Any, high: Any) -> TextRange:
-        return TextRange(self.first_of(given, low), self.last_of(given, high))
+    def descends(self, given: Sequence[Any]) -> bool:
+        """Whether the keys with the greatest values of the next field come first."""
+        return self.parts[len(given)].encoding.descending
 
-    def before(self, given: Sequence[Any], limit: Any) -> TextRange:
+    @property
+    def begins_descending(self) -> bool:
+        """Whether keys sort by the first field, the greatest value first: no literal is before it."""
+        return bool(self.parts) and not self.literals[0] and self.descends(())
+
+    def between(self, given: Sequence[Any], low: Any, high: Any) -> TextRange:
+        first, last = (high, low) if self.descends(given) else (low, high)
+        return TextRange(self.first_of(given, first), self.last_of(given, last))
+
+    def below(self, given: Sequence[Any], limit: Any) -> TextRange:
         start = self.prefix(given)
         first = self.first_of(given, limit)
         # Keys are longer than this text, so they come after it.
@@ -235,7 +295,7 @@ class Template:
         # No key is before the least value; still, `low` must not be above `high`.
         return TextRange(min(start, high), high)
 
-    def after(self, given: Sequence[Any], limit: Any) -> TextRange:
+    def above(self, given: Sequence[Any], limit: Any) -> TextRange:
         last = self.last_of(given, limit)
         low = last if self.parts[len(given)].follower else f"{last}\0"
         return TextRange(low, self.prefix(given) + TOP)
@@ -247,19 +307,16 @@ class Template:
         return self.first_of(given, beginning)
 
     def first_of(self, given: Sequence[Any], value: Any) -> str:
-        """A text that is above every key with a smaller value in the next field, and not above any with this value."""
+        """A text that is above every key whose next field sorts before this value, and above none with this value."""
         part, start = self.parts[len(given)], self.prefix(given)
         if not part.encoding.ordered:
             raise NoAccessPath(
                 f"{self.text!r}: keys do not sort by {part.field}, because of its format, so it cannot have a range"
             )
-        try:
-            return start + part.encoding.encode(value)
-        except KeyPartError as error:
-            raise KeyPartError(f"{part.field}: {error}") from None
+        return start + _encoder(part)(value)
 
     def last_of(self, given: Sequence[Any], value: Any) -> str:
-        """A text that is below every key with a greater value in the next field, and not below any with this value."""
+        """A text that is below every key whose next field sorts after this value, and below none with this value."""
         text = self.first_of(given, value)
         follower = self.parts[len(given)].follower
         if not follower:
@@ -285,11 +342,11 @@ def just_below(text: str) -> str:
 
 
 _SPECS: Final[dict[Any, tuple[str, ...]]] = {
-    str: ("", "raw"),
+    str: ("", "raw", "lower", "upper"),
     int: ("", "d"),
     UUID: ("", "upper", "hex", "HEX"),
-    date: ("", "%Y%m%d", "%d.%m.%Y", "%m/%d/%Y"),
-    datetime: (
+    RealTypes.date: ("", "%Y%m%d", "%d.%m.%Y", "%m/%d/%Y"),
+    RealTypes.datetime: (
         "",
         "%Y-%m-%dT%H:%M:%SZ",
         "%Y-%m-%dT%H:%M:%S.%LZ",
@@ -309,7 +366,8 @@ def format_hint(template: Template, annotations: Mapping[str, Annotation], text:
     """The template with formats that read the text; None if there are none."""
     pattern = re.escape(template.literals[0])
     for part in template.parts:
-        pattern += f"({_UNESCAPED}){re.escape(part.follower)}"
+        inner = _UNESCAPED if part.follower or annotations[part.field].base is not str else ".*"
+        pattern += f"({inner}){re.escape(part.follower)}"
     found = re.compile(pattern, re.DOTALL).fullmatch(text)
     if found is None:
         return None

@@ -139,19 +139,23 @@ class DeleteAll(LongWork[DeleteResult]):
         while pending:
             results = yield ParallelCalls(tuple(self._call(*each) for each in pending))
             left: list[tuple[_Deletion, Row | None]] = []
+            must_pause = False
             for (deletion, row), result in zip(pending, results, strict=True):
                 if not isinstance(result, ClientError):
                     self._write_units += units_of(result.get("ConsumedCapacity"))
                     self._items += 1
                 elif code_of(result) in THROTTLED:
                     left.append((deletion, row))
+                    must_pause = True
                 elif (found := row_of_failed_condition(result)) is not None:
                     if may_succeed(deletion, deletion.prepare(row).members, found):
                         left.append((deletion, found))
+                        # A row that was known has been changed since.
+                        must_pause = must_pause or row is not None
                     else:
                         self._kept += 1
             pending = left
-            if pending:
+            if must_pause:
                 yield self._context.pacing.pause(attempt)
                 attempt += 1
 

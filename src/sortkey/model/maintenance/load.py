@@ -21,8 +21,9 @@ from sortkey.client.interface import AnyClient, InProcessPuts, PendingCommit
 from sortkey.limits import BATCH_WRITE_REQUESTS, MIB
 from sortkey.model.calls.arguments import require_item, require_several
 from sortkey.model.calls.item_decoder import Identity, identifier
-from sortkey.model.calls.steps import PARALLEL, Answer, Commit, Context, ParallelCalls, Steps, code_of
-from sortkey.model.calls.writes import Write, batch_write_calls, stamped, unprocessed
+from sortkey.model.calls.rejected_values import explained
+from sortkey.model.calls.steps import PARALLEL, Answer, Call, Commit, Context, ParallelCalls, Steps, code_of
+from sortkey.model.calls.writes import Write, batch_write_calls, reject_revision, stamped, unprocessed
 from sortkey.model.costs.meter import units_of
 from sortkey.model.errors import FAILURES, LoadError
 from sortkey.model.fields.codec import Row
@@ -153,7 +154,9 @@ class LoadWork(LongWork[LoadResult]):
         schema = self._schemas.get(type(item))
         if schema is None:
             require_item(item)
-            schema = self._schemas[type(item)] = self._context.schema(type(item))
+            schema = self._context.schema(type(item))
+            reject_revision(schema, "a load")
+            self._schemas[type(item)] = schema
         if schema.stamps is None:
             self._writer.add(schema, schema.encode(item))
             return
@@ -281,7 +284,10 @@ class CommitWriter(LoadWriter):
         self._writes_before: int | None = None
 
     def add(self, schema: Schema[Any], row: Row) -> None:
-        self._group.add(schema.table, row)
+        try:
+            self._group.add(schema.table, row)
+        except ClientError as error:
+            raise explained(Call("PutItem", {"TableName": schema.table, "Item": row}, ""), error) from None
         self._entities[schema.name] = None
 
     @property
@@ -297,7 +303,7 @@ class CommitWriter(LoadWriter):
             self._group = self._new_group()
             self._entities = {}
             # To prepare rows now would make the writer's turn longer, for which others wait.
-            yield Commit(pending.turn)
+            yield Commit(pending, pending.turn)
 
     def finish(self) -> Steps[None]:
         yield from self.write()
@@ -309,12 +315,12 @@ class CommitWriter(LoadWriter):
             return
         pending, rows, began, name = self._committing
         self._committing = None
-        answer: Answer = yield Commit(pending.answer)
+        answer: Answer = yield Commit(pending, pending.answer)
         self._adapt(pending)
         units = units_of(answer.get("ConsumedCapacity"))
         self.rows += rows
         self.units += units
-        self._context.meter.add(name, 0, 0, units, self._context.pacing.monotonic() - began)
+        self._context.meter.add(name, 0, 0, units, self._context.pacing.monotonic() - began, written=True)
 
     def _adapt(self, committed: PendingCommit) -> None:
         work, sync = committed.work_seconds, committed.sync_seconds

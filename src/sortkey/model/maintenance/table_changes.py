@@ -1,13 +1,16 @@
-"""Changes of existing tables: a declared index is added, or tables are dropped."""
+"""Changes of existing tables: a declared index is added, one that is no longer declared is removed, or tables are
+dropped."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from botocore.exceptions import ClientError
+
 from sortkey.model.calls.arguments import require_key
 from sortkey.model.calls.create_tables import POLL, describe, table_request
-from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.calls.steps import Context, Steps, code_of
 from sortkey.model.errors import TablesDiffer, Unsupported
 from sortkey.model.items.key import BoundKey
 from sortkey.model.items.table import Table
@@ -62,6 +65,49 @@ class IndexCreation(LongWork[bool]):
         difference = provision.index_difference(self.table, description, self.index, native=native)
         if difference is not None:
             raise TablesDiffer(f"table {self.table.name}: {difference}")
+
+
+class IndexRemoval(LongWork[bool]):
+    """Removes an index that is no longer declared, because it has a successor, and waits until the store has done so.
+    The result is whether the table has it."""
+
+    def __init__(self, context: Context, successor: BoundKey[Any], index: str) -> None:
+        require_key(successor)
+        table: Table = successor.schema.owner.__table__
+        if index in table.indexes():
+            raise ValueError(
+                f"the index {index} of table {table.name} is declared, so {successor.name} cannot replace it"
+            )
+        self._context = context
+        self._table = table.name
+        self._index = index
+        self._is_there = False
+
+    @property
+    def result(self) -> bool:
+        return self._is_there
+
+    def pause(self) -> float:
+        return _POLL
+
+    def look(self) -> Steps[dict[str, Any] | None]:
+        """The description of the table, if it has the index."""
+        description = yield from describe(self._context, self._table)
+        self._is_there = description is not None and provision.has_index(description, self._index)
+        return description if self._is_there else None
+
+    def part(self) -> Steps[bool]:
+        description = yield from self.look()
+        # A store makes one change of a table at a time; another program may be removing the index.
+        if description is not None and description["TableStatus"] == "ACTIVE":
+            removal = {"Delete": {"IndexName": self._index}}
+            members = {"TableName": self._table, "GlobalSecondaryIndexUpdates": [removal]}
+            try:
+                yield from table_request(self._context, "UpdateTable", members)
+            except ClientError as error:
+                if code_of(error) not in ("ResourceNotFoundException", "ResourceInUseException"):
+                    raise
+        return description is not None
 
 
 class DroppedTable(NamedTuple):

@@ -7,17 +7,20 @@ All that differs between the sync and the async session is here; `session.py` is
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from botocore.exceptions import ClientError
 
 from sortkey.client import AsyncClient, Client
-from sortkey.client.interface import DEADLINE
+from sortkey.client.interface import AnyClient
 from sortkey.client.stores import EMBEDDED
+from sortkey.clock import DEADLINE, monotonic, sleep
+from sortkey.model.calls.rejected_values import explained
 from sortkey.model.calls.steps import (
     PARALLEL,
     Answer,
@@ -28,20 +31,32 @@ from sortkey.model.calls.steps import (
     ParallelCalls,
     Pause,
     Steps,
+    Turn,
 )
 from sortkey.model.errors import FAILURES
 from sortkey.model.items.item import Item
 from sortkey.model.maintenance.load import LoadResult, LoadWork, pieces
 from sortkey.model.maintenance.long_work import LongWork
+from sortkey.storage import FolderBusy
 
 T = TypeVar("T")
 R = TypeVar("R")
 Result = Answer | ClientError
 
+COMMITTING_SECONDS: Final = 0.02
+"""After its deadline, a commit that is under way is waited for; how soon it is looked at again."""
+
 
 def check_timeout(timeout: object) -> None:
     if not (timeout is None or isinstance(timeout, (int, float))):
         raise TypeError(f"a timeout is a number of seconds, or None, not {timeout!r}")
+
+
+def waits(client: AnyClient[Any], context: Context) -> bool:
+    """Whether calls may have to wait: for a network, or for another process that writes to the same folder."""
+    if context.capabilities is not EMBEDDED:
+        return True
+    return client.database is None or client.database.store.path is not None
 
 
 class Threads:
@@ -77,6 +92,8 @@ class Runner:
         self.sleep = sleep
         self._timeout = timeout
         self._threads = threads or Threads()
+        self._waits = waits(client, context)
+        self._reads_wait = context.capabilities is not EMBEDDED
 
     def within(self, seconds: float | None) -> Runner:
         """The same with another timeout for each call; None waits forever."""
@@ -111,11 +128,13 @@ class Runner:
                     step = steps.send(answers)
                 elif type(step) is Commit:
                     try:
-                        answer = step.answer.result()
-                    except ClientError as error:
+                        answer = self._committed(step, deadline)
+                    except FAILURES as error:
                         step = steps.throw(error)
                         continue
                     step = steps.send(answer)
+                elif type(step) is Turn:
+                    step = next(steps)
         except StopIteration as stop:
             result: T = stop.value
             return result
@@ -140,9 +159,14 @@ class Runner:
 
     def _perform(self, call: Call, deadline: Deadline) -> Answer:
         started = time.perf_counter()
-        # The embedded engine does not wait for anything.
-        left = None if self.context.capabilities is EMBEDDED else deadline.left()
-        answer = self._send(call) if left is None else self._send_within(left, call, deadline)
+        try:
+            # In the process, only writes wait; calls whose items are wanted unparsed are reads.
+            if self._waits and (self._reads_wait or not call.unparsed):
+                answer = self._send_within(deadline.left(), call, deadline)
+            else:
+                answer = self._send(call)
+        except ClientError as error:
+            raise explained(call, error) from None
         seconds = time.perf_counter() - started
         self.context.answered(call, answer, seconds)
         return answer
@@ -152,19 +176,34 @@ class Runner:
             return self.client._call_unparsed(call.operation, call.members, call.binary)
         return self.client._call(call.operation, call.members)
 
-    def _send_within(self, seconds: float, call: Call, deadline: Deadline) -> Answer:
+    def _send_within(self, seconds: float | None, call: Call, deadline: Deadline) -> Answer:
+        if seconds is None and self._reads_wait:
+            return self._send(call)
         # The client's deadline is on its own clock.
-        limited = DEADLINE.set(time.monotonic() + seconds)
+        limited = DEADLINE.set(math.inf if seconds is None else monotonic() + seconds)
         try:
             return self._send(call)
+        except FolderBusy as busy:
+            raise deadline.error(busy) from None
         except TimeoutError:
             raise deadline.error() from None
         finally:
             DEADLINE.reset(limited)
 
+    def _committed(self, commit: Commit, deadline: Deadline) -> Answer:
+        seconds = deadline.left()
+        while True:
+            try:
+                return commit.answer.result(seconds)
+            except FolderBusy as busy:
+                raise deadline.error(busy) from None
+            except TimeoutError:
+                commit.pending.give_up()
+                seconds = COMMITTING_SECONDS
+
     def _perform_all(self, calls: Sequence[Call], deadline: Deadline) -> list[Result]:
-        # In the process there is nothing to wait for, so threads would only cost.
-        if len(calls) == 1 or self.context.capabilities is EMBEDDED:
+        # In the process, threads would only cost.
+        if len(calls) == 1 or not self._reads_wait:
             return [self._attempt(call, deadline) for call in calls]
         return self._threads.map(lambda call: self._attempt(call, deadline), calls)
 
@@ -181,12 +220,14 @@ class AsyncRunner:
         client: AsyncClient,
         context: Context,
         timeout: float | None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Callable[[float], Awaitable[None]] = sleep,
     ) -> None:
         self.client = client
         self.context = context
         self.sleep = sleep
         self._timeout = timeout
+        self._waits = waits(client, context)
+        self._reads_wait = context.capabilities is not EMBEDDED
 
     def within(self, seconds: float | None) -> AsyncRunner:
         """The same with another timeout for each call; None waits forever."""
@@ -201,7 +242,7 @@ class AsyncRunner:
             while True:
                 if type(step) is Call:
                     try:
-                        answer = await self._finish_within(deadline, self._perform(step))
+                        answer = await self._finish_within(deadline, self._perform(step), step)
                     except FAILURES as error:
                         step = steps.throw(error)
                         continue
@@ -212,18 +253,22 @@ class AsyncRunner:
                     step = next(steps)
                 elif type(step) is ParallelCalls:
                     try:
-                        answers = await self._finish_within(deadline, self._perform_all(step.calls))
+                        answers = await self._finish_within(deadline, self._perform_all(step.calls), step.calls[0])
                     except FAILURES as error:
                         step = steps.throw(error)
                         continue
                     step = steps.send(answers)
                 elif type(step) is Commit:
                     try:
-                        answer = await asyncio.wrap_future(step.answer)
-                    except ClientError as error:
+                        answer = await self._committed(step, deadline)
+                    except FAILURES as error:
                         step = steps.throw(error)
                         continue
                     step = steps.send(answer)
+                elif type(step) is Turn:
+                    # Not by `self.sleep`, which tests replace to see the pauses.
+                    await asyncio.sleep(0)
+                    step = next(steps)
         except StopIteration as stop:
             result: T = stop.value
             return result
@@ -248,9 +293,12 @@ class AsyncRunner:
     async def close(self) -> None:
         await self.client.close()
 
-    async def _finish_within(self, deadline: Deadline, work: Coroutine[Any, Any, R]) -> R:
-        # The embedded engine does not wait for anything, and a timer costs as much as a read.
-        left = None if self.context.capabilities is EMBEDDED else deadline.left()
+    async def _finish_within(self, deadline: Deadline, work: Coroutine[Any, Any, R], call: Call) -> R:
+        """What the work returns, which performs the call, or this and others like it."""
+        if not self._reads_wait:
+            # A timer costs as much as a read. Calls whose items are wanted unparsed are reads.
+            return await (self._write_within(deadline, work) if self._waits and not call.unparsed else work)
+        left = deadline.left()
         if left is None:
             return await work
         try:
@@ -259,12 +307,41 @@ class AsyncRunner:
         except TimeoutError:
             raise deadline.error() from None
 
+    async def _write_within(self, deadline: Deadline, work: Coroutine[Any, Any, R]) -> R:
+        left = deadline.left()
+        # The client's deadline is on its own clock.
+        limited = DEADLINE.set(math.inf if left is None else monotonic() + left)
+        try:
+            return await work
+        except FolderBusy as busy:
+            raise deadline.error(busy) from None
+        finally:
+            DEADLINE.reset(limited)
+
+    async def _committed(self, commit: Commit, deadline: Deadline) -> Answer:
+        waiting = asyncio.wrap_future(commit.answer)
+        seconds = deadline.left()
+        try:
+            while not (await asyncio.wait([waiting], timeout=seconds))[0]:
+                commit.pending.give_up()
+                seconds = COMMITTING_SECONDS
+            return waiting.result()
+        except FolderBusy as busy:
+            raise deadline.error(busy) from None
+        except asyncio.CancelledError:
+            waiting.cancel()
+            commit.pending.give_up()
+            raise
+
     async def _perform(self, call: Call) -> Answer:
         started = time.perf_counter()
-        if call.unparsed:
-            answer = await self.client._call_unparsed(call.operation, call.members, call.binary)
-        else:
-            answer = await self.client._call(call.operation, call.members)
+        try:
+            if call.unparsed:
+                answer = await self.client._call_unparsed(call.operation, call.members, call.binary)
+            else:
+                answer = await self.client._call(call.operation, call.members)
+        except ClientError as error:
+            raise explained(call, error) from None
         seconds = time.perf_counter() - started
         self.context.answered(call, answer, seconds)
         return answer

@@ -37,9 +37,10 @@ from sortkey.model.items.table import Table
 from sortkey.model.maintenance import scan_source, table_changes
 from sortkey.model.maintenance.delete_all import DeleteAll, DeleteOptions, DeleteResult
 from sortkey.model.maintenance.load import LoadOptions, LoadResult, LoadWork, ShowLoad
+from sortkey.model.maintenance.put_many import PutMany
 from sortkey.model.maintenance.scan import AnyScan, ScanOptions
 from sortkey.model.maintenance.scan_source import ScanEstimate, ScanSource
-from sortkey.model.maintenance.table_changes import DroppedTable, IndexCreation
+from sortkey.model.maintenance.table_changes import DroppedTable, IndexCreation, IndexRemoval
 from sortkey.model.sessions.runners import Runner
 from sortkey.model.tables import provision
 
@@ -203,9 +204,25 @@ class Session:
         """Write a whole item; returns whether it was written. At most one condition: `newer_by` names a field, and the
         stored item must be older by it; with `if_absent` there must be no stored item; `if_version` names an int field
         that must equal the stored one, and is incremented in the store and in `item`; `where` are conditions on the
-        stored item. The last two raise ConditionFailed if they are not met."""
+        stored item. The last two raise ConditionFailed if they are not met. A class with `sk.version` has the condition
+        of `if_version` in every put, besides another one."""
         options = PutOptions(name_of(newer_by), if_absent, name_of(if_version), where)
         return self._run(writes.put(self._context, item, options))
+
+    def put_many(
+        self,
+        items: Iterable[ItemT],
+        *,
+        newer_by: FieldName | None = None,
+        if_absent: bool = False,
+        if_version: FieldName | None = None,
+        where: Where | None = None,
+    ) -> list[ItemT]:
+        """Write whole items, each as `put` does with the same condition; returns those whose condition was not met,
+        which `put` would have raised for or returned False. Not a transaction: an error leaves what was written before.
+        A store in the process commits hundreds at a time, and other tasks have their turn in between."""
+        options = PutOptions(name_of(newer_by), if_absent, name_of(if_version), where)
+        return self._runner.finish(PutMany(self._context, self.client, items, options))
 
     def update(self, path: AccessPath[T], changes: Changes, *, where: Where | None = None) -> T:
         """Change fields of one item, and the index keys that depend on them; returns the item afterwards. Raises
@@ -318,7 +335,8 @@ class Session:
         self._run(transaction.transact(self._context, actions))
 
     def batch(self, *, put: Iterable[Item] = (), delete: Iterable[AccessPath[Any]] = ()) -> None:
-        """Put and delete many items, without conditions and without a transaction."""
+        """Put and delete many items, without conditions and without a transaction. Raises Unsupported for a put of a
+        class with `sk.version`, which needs a condition."""
         self._run(writes.batch(self._context, put, delete))
 
     @overload
@@ -423,6 +441,7 @@ class Session:
         *,
         repair: bool = False,
         upgrade: bool = False,
+        rewrite: bool = False,
         segments: int | None = None,
         rate: float | None = None,
         after: str | None = None,
@@ -431,11 +450,13 @@ class Session:
     ) -> AuditReport:
         """Compare every row of a table with its declarations. The report counts the rows that no class recognises or
         can decode, those whose attributes disagree with their key, whose index keys are missing or stale, or whose TTL
-        is not a number of seconds, and those of an older version. `repair` rewrites index keys and TTLs, each only if
-        what it follows from is unchanged; `upgrade` also rewrites rows of older versions. `segments`, `rate` and
-        `after` are those of `scan`; `rate` also limits the units written. The report names up to `examples` rows
-        of each finding. `progress` is called after every few hundred rows."""
-        return self._audited(table, AuditOptions(repair, upgrade, rate, examples), segments, after, progress)
+        is not a number of seconds, those of an older version, and those with a value in a form that its field reads but
+        does not write. `repair` rewrites index keys and TTLs, each only if what it follows from is unchanged; `upgrade`
+        also rewrites rows of older versions, and `rewrite` values in another form. `segments`, `rate` and `after` are
+        those of `scan`; `rate` also limits the units written. The report names up to `examples` rows of each finding.
+        `progress` is called after every few hundred rows."""
+        options = AuditOptions(repair, upgrade, rewrite, rate, examples)
+        return self._audited(table, options, segments, after, progress)
 
     def fill_index(
         self,
@@ -453,6 +474,26 @@ class Session:
         self._runner.finish(creation)
         options = AuditOptions(repair=True, rate=rate, only_index=creation.index)
         return self._audited(creation.table, options, segments, after, progress)
+
+    def replace_index(
+        self,
+        index: BoundKey[Any],
+        former: str,
+        *,
+        segments: int | None = None,
+        rate: float | None = None,
+        progress: ShowProgress | None = None,
+    ) -> AuditReport | None:
+        """Replace the index named `former`, which is no longer declared, by a declared one: fill that (`fill_index`),
+        then remove the former. It returns None at once if the table does not have the former, or does not exist, so a
+        program can begin with it; if it is stopped, the next call goes on. The arguments and the report are those of
+        `fill_index`: `db.replace_index(Score.top, "by_points")`."""
+        removal = IndexRemoval(self._context, index, former)
+        if self._run(removal.look()) is None:
+            return None
+        report = self.fill_index(index, segments=segments, rate=rate, progress=progress)
+        self._runner.finish(removal)
+        return report
 
     def create_tables(self, *declared: type[Item] | Table) -> list[str]:
         """Create the tables that do not exist; returns their names. Raises TablesDiffer if an existing table differs

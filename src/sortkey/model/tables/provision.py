@@ -7,12 +7,12 @@ its partition key and its sort key are one string each.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from sortkey.client.stores import Capabilities
 from sortkey.model.errors import Unsupported
 from sortkey.model.items.item import Item
-from sortkey.model.items.table import Table
+from sortkey.model.items.table import REPLICATED, Table
 from sortkey.model.keys.key_layout import KeyLayout
 
 Members = dict[str, Any]
@@ -87,6 +87,28 @@ def ttl_request(table: Table) -> Members | None:
     return {"TableName": table.name, "TimeToLiveSpecification": specification}
 
 
+def recovery_request(table: Table) -> Members | None:
+    if not table.settings.point_in_time_recovery:
+        return None
+    specification = {"PointInTimeRecoveryEnabled": True}
+    return {"TableName": table.name, "PointInTimeRecoverySpecification": specification}
+
+
+def replica_requests(table: Table, region: str) -> list[Members]:
+    """The UpdateTable requests that copy a table of one region to the others; DynamoDB takes one at a time."""
+    return [
+        {"TableName": table.name, "ReplicaUpdates": [{"Create": {"RegionName": each}}]}
+        for each in table.settings.replicas
+        if each != region
+    ]
+
+
+def region_of(description: Mapping[str, Any]) -> str:
+    """The region that a table is in: arn:aws:dynamodb:REGION:ACCOUNT:table/NAME."""
+    region: str = description["TableArn"].split(":")[3]
+    return region
+
+
 def _key_schema(layout: KeyLayout) -> list[dict[str, str]]:
     halves = (("HASH", layout.partitions), ("RANGE", layout.sorts))
     return [{"AttributeName": part.name, "KeyType": key_type} for key_type, parts in halves for part in parts]
@@ -114,17 +136,31 @@ def _index(table: Table, name: str, layout: KeyLayout) -> Members:
 
 
 def differences(
-    table: Table, description: Mapping[str, Any] | None, ttl: Mapping[str, Any] | None, *, native: bool = True
+    table: Table,
+    description: Mapping[str, Any] | None,
+    ttl: Mapping[str, Any] | None,
+    *,
+    native: bool = True,
+    backups: Mapping[str, Any] | None = None,
+    cloud: bool = False,
 ) -> list[str]:
-    """How a table differs from its declaration, in words; `description` is None if it does not exist."""
+    """How a table differs from its declaration, in words; `description` is None if it does not exist. With `cloud`, the
+    store has point-in-time recovery, which `backups` describes, and replicas. More of both than declared is no
+    difference."""
     if description is None:
         return [f"table {table.name} does not exist"]
     declared = create_request(table, native=native)
     other_form = _indexes(create_request(table, native=not native))
     ours, theirs = _indexes(declared), _indexes(description)
-    found = [*_keys_differ(declared, description), *_indexes_differ(ours, theirs, other_form)]
+    found = [
+        *_keys_differ(declared, description),
+        *_indexes_differ(ours, theirs, other_form),
+        *_lacking_tags(table, description),
+    ]
     stream = description.get("StreamSpecification", {}).get("StreamViewType")
-    if stream != table.settings.stream:
+    # A table that somebody has given replicas has the stream that they need.
+    needed_by_replicas = table.settings.stream is None and stream == REPLICATED and bool(_replicas(description))
+    if stream != table.settings.stream and not needed_by_replicas:
         found.append(f"its stream is {stream}, but {table.settings.stream} is declared")
     attribute = (ttl or {}).get("AttributeName") if _is_on(ttl) else None
     if attribute != table.ttl_attribute:
@@ -132,12 +168,41 @@ def differences(
     billing = description.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
     if billing != declared["BillingMode"]:
         found.append(f"its billing mode is {billing}, but {declared['BillingMode']} is declared")
+    if cloud:
+        found += _cloud_differences(table, description, backups or {})
     return [_of_table(table, each) for each in found]
 
 
-def lacks_only_ttl(table: Table, found: list[str]) -> bool:
-    """Whether these differences are that a table has no TTL though one is declared, and nothing else."""
-    return table.ttl_attribute is not None and found == [_of_table(table, _ttl_difference(table, None))]
+def _cloud_differences(table: Table, description: Mapping[str, Any], backups: Mapping[str, Any]) -> Iterator[str]:
+    if table.settings.point_in_time_recovery:
+        recovery = backups.get("PointInTimeRecoveryDescription", {}).get("PointInTimeRecoveryStatus")
+        if recovery != "ENABLED":
+            yield _NO_RECOVERY
+    yield from map(_no_replica, _missing_replicas(table, description))
+
+
+_NO_RECOVERY: Final = "its point-in-time recovery is off, but declared; turn it on with update-continuous-backups"
+
+
+def _no_replica(region: str) -> str:
+    return f"it has no replica in {region}, which is declared; add it with update-table --replica-updates"
+
+
+def _missing_replicas(table: Table, description: Mapping[str, Any]) -> list[str]:
+    there = {region_of(description), *_replicas(description)}
+    return [region for region in table.settings.replicas if region not in there]
+
+
+def _replicas(description: Mapping[str, Any]) -> list[str]:
+    return [each["RegionName"] for each in description.get("Replicas", ())]
+
+
+def lacks_only_later_settings(table: Table, found: list[str]) -> bool:
+    """Whether these differences are only what a program sets after it has created a table."""
+    later = {_NO_RECOVERY, *map(_no_replica, table.settings.replicas)}
+    if table.ttl_attribute is not None:
+        later.add(_ttl_difference(table, None))
+    return bool(found) and set(found) <= {_of_table(table, each) for each in later}
 
 
 def _ttl_difference(table: Table, attribute: str | None) -> str:
@@ -190,9 +255,29 @@ def _indexes_differ(ours: Mapping[str, str], theirs: Mapping[str, str], other_fo
             yield f"index {name} has {theirs[name]}, but {ours[name]} is declared{reason}"
 
 
+def _lacking_tags(table: Table, description: Mapping[str, Any]) -> Iterator[str]:
+    """The indexes of classes with a tag that do not project it: reads of them cannot tell what class a row is of."""
+    for index in (*description.get("GlobalSecondaryIndexes", []), *description.get("LocalSecondaryIndexes", [])):
+        name, projection = index["IndexName"], index["Projection"]
+        if projection["ProjectionType"] == "ALL" or name not in table.indexes():
+            continue
+        tagged = [each for each in table.schemas if any(own.index == name for own in each.indexes.values())]
+        tags = {each.tag.attribute: each.name for each in tagged if each.tag is not None}
+        listed = projection.get("NonKeyAttributes", [])
+        for attribute, cls in tags.items():
+            if attribute not in listed:
+                shown = ", ".join([projection["ProjectionType"], *listed])
+                yield (
+                    f"index {name} projects {shown} without {attribute}, the tag that says that a row is of {cls}, so "
+                    f"its rows cannot be read; include {attribute} in its projection"
+                )
+
+
 def _key(described: Mapping[str, Any], table: Mapping[str, Any]) -> str:
     types = {each["AttributeName"]: each["AttributeType"] for each in table["AttributeDefinitions"]}
-    return ", ".join(f"{each['AttributeName']} ({types[each['AttributeName']]})" for each in described["KeySchema"])
+    names = [each["AttributeName"] for each in described["KeySchema"]]
+    # DynamoDB Local no longer defines the attributes of an index that it is removing.
+    return ", ".join(f"{name} ({types.get(name, 'removed')})" for name in names)
 
 
 def _indexes(table: Mapping[str, Any]) -> dict[str, str]:

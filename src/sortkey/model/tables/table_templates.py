@@ -23,6 +23,7 @@ _CDK_CLASSES: Final = {
     "GlobalSecondaryIndexes": "GlobalSecondaryIndexProperty",
     "KeySchema": "KeySchemaProperty",
     "LocalSecondaryIndexes": "LocalSecondaryIndexProperty",
+    "PointInTimeRecoverySpecification": "PointInTimeRecoverySpecificationProperty",
     "Projection": "ProjectionProperty",
     "ProvisionedThroughput": "ProvisionedThroughputProperty",
     "StreamSpecification": "StreamSpecificationProperty",
@@ -31,37 +32,84 @@ _CDK_CLASSES: Final = {
 
 
 def requests(tables: Sequence[Table]) -> str:
-    """The requests, in the order in which they are sent."""
+    """The requests, in the order in which they are sent. A table with replicas is created in the first region."""
     sent = [{"CreateTable": provision.create_request(table)} for table in tables]
     sent += [{"UpdateTimeToLive": ttl} for table in tables if (ttl := provision.ttl_request(table)) is not None]
+    sent += [
+        {"UpdateContinuousBackups": recovery}
+        for table in tables
+        if (recovery := provision.recovery_request(table)) is not None
+    ]
+    for table in tables:
+        home = next(iter(table.settings.replicas), "")
+        sent += [{"UpdateTable": request} for request in provision.replica_requests(table, home)]
     return _json(sent)
 
 
 def cloudformation(tables: Sequence[Table]) -> str:
     """A template in JSON."""
-    resources = {
-        name: {
-            "Type": "AWS::DynamoDB::Table",
+    template = {"AWSTemplateFormatVersion": "2010-09-09", **cloudformation_tables(logical_ids(tables))}
+    return _json(template)
+
+
+def cloudformation_tables(tables: Mapping[str, Table]) -> dict[str, dict[str, Any]]:
+    """The `Resources` of tables by their logical ids, and the `Conditions` that they need, if any."""
+    conditions = {}
+    resources = {}
+    for name, table in tables.items():
+        if table.settings.replicas:
+            conditions[_elsewhere(name)] = _is_elsewhere(table.settings.replicas)
+        resources[name] = {
+            "Type": "AWS::DynamoDB::GlobalTable" if table.settings.replicas else "AWS::DynamoDB::Table",
             "DeletionPolicy": _KEEP,
             "UpdateReplacePolicy": _KEEP,
-            "Properties": _properties(table),
+            "Properties": _global_properties(name, table) if table.settings.replicas else _properties(table),
         }
-        for name, table in _by_name(tables, _camel_case).items()
-    }
-    return _json({"AWSTemplateFormatVersion": "2010-09-09", "Resources": resources})
+    return {"Conditions": conditions, "Resources": resources} if conditions else {"Resources": resources}
+
+
+def logical_ids(tables: Sequence[Table]) -> dict[str, Table]:
+    """Tables by the names that they have in a template."""
+    return _by_name(tables, _camel_case)
+
+
+def _elsewhere(name: str) -> str:
+    return f"{name}IsElsewhere"
+
+
+def _is_elsewhere(regions: Sequence[str]) -> dict[str, Any]:
+    """Whether the stack is in none of the regions; CloudFormation wants its own region among the replicas."""
+    tests: list[Any] = [{"Fn::Equals": [{"Ref": "AWS::Region"}, region]} for region in regions]
+    while len(tests) > 1:
+        tests = [{"Fn::Or": tests[:10]}, *tests[10:]]
+    return {"Fn::Not": tests}
+
+
+def _global_properties(name: str, table: Table) -> dict[str, Any]:
+    properties = _properties(table)
+    recovery = properties.pop("PointInTimeRecoverySpecification", None)
+    own: Members = {} if recovery is None else {"PointInTimeRecoverySpecification": recovery}
+    here = {"Region": {"Ref": "AWS::Region"}, **own}
+    properties["Replicas"] = [
+        *({"Region": region, **own} for region in table.settings.replicas),
+        {"Fn::If": [_elsewhere(name), here, {"Ref": "AWS::NoValue"}]},
+    ]
+    return properties
 
 
 def terraform(tables: Sequence[Table]) -> str:
     """One resource for each table."""
     resources = [_terraform_resource(name, table) for name, table in _by_name(tables, _snake_case).items()]
-    return "\n".join("\n".join(resource) + "\n" for resource in resources)
+    region = [_TERRAFORM_REGION] if any(table.settings.replicas for table in tables) else []
+    return "\n".join([*region, *("\n".join(resource) + "\n" for resource in resources)])
 
 
 def cdk(tables: Sequence[Table]) -> str:
     """A module with one stack."""
+    classes = sorted({_cdk_class(table) for table in tables})
     lines = [
         "from aws_cdk import RemovalPolicy, Stack",
-        "from aws_cdk.aws_dynamodb import CfnTable",
+        f"from aws_cdk.aws_dynamodb import {', '.join(classes)}",
         "from constructs import Construct",
         "",
         "",
@@ -71,9 +119,10 @@ def cdk(tables: Sequence[Table]) -> str:
     ]
     for name, table in _by_name(tables, _camel_case).items():
         variable = f"{_snake_case(name)}_table"
-        arguments = [f"{_snake_case(each)}={_cdk(each, value, 3)}" for each, value in _properties(table).items()]
+        made_by = _cdk_class(table)
+        arguments = [f"{_snake_case(each)}={_cdk(made_by, each, value, 3)}" for each, value in _cdk_properties(table)]
         lines += [
-            f"        {variable} = CfnTable(",
+            f"        {variable} = {made_by}(",
             "            self,",
             f"            {_quoted(name)},",
             *(f"            {argument}," for argument in arguments),
@@ -91,6 +140,9 @@ def _properties(table: Table) -> dict[str, Any]:
     ttl = provision.ttl_request(table)
     if ttl is not None:
         properties["TimeToLiveSpecification"] = ttl["TimeToLiveSpecification"]
+    recovery = provision.recovery_request(table)
+    if recovery is not None:
+        properties["PointInTimeRecoverySpecification"] = recovery["PointInTimeRecoverySpecification"]
     return properties
 
 
@@ -111,7 +163,25 @@ def _terraform_resource(name: str, table: Table) -> Iterator[str]:
         yield from _terraform_block("local_secondary_index", {"name": index["IndexName"], **key, **_projection(index)})
     if table.settings.ttl is not None:
         yield from _terraform_block("ttl", {"attribute_name": table.settings.ttl, "enabled": True})
+    if table.settings.point_in_time_recovery:
+        yield from _terraform_block("point_in_time_recovery", {"enabled": True})
+    if table.settings.replicas:
+        yield from _terraform_replicas(table)
     yield from ("", "  lifecycle {", "    prevent_destroy = true", "  }", "}")
+
+
+_TERRAFORM_REGION: Final = 'data "aws_region" "current" {}\n'
+
+
+def _terraform_replicas(table: Table) -> Iterator[str]:
+    """Of all regions but the provider's own, which has the table."""
+    regions = json.dumps(list(table.settings.replicas))
+    yield from ("", '  dynamic "replica" {')
+    yield f"    for_each = setsubtract({regions}, [data.aws_region.current.name])"
+    yield "    content {"
+    yield "      region_name            = replica.value"
+    yield f"      point_in_time_recovery = {json.dumps(table.settings.point_in_time_recovery)}"
+    yield from ("    }", "  }")
 
 
 def _terraform_global_index(index: Members) -> Iterator[str]:
@@ -156,14 +226,42 @@ def _terraform_settings(settings: Members, depth: int) -> Iterator[str]:
         yield f"{'  ' * depth}{name:{width}} = {json.dumps(value).replace('${', '$${').replace('%{', '%%{')}"
 
 
-def _cdk(name: str, value: Any, depth: int) -> str:
+def _cdk_class(table: Table) -> str:
+    return "CfnGlobalTable" if table.settings.replicas else "CfnTable"
+
+
+def _cdk_properties(table: Table) -> Iterator[tuple[str, Any]]:
+    properties = _properties(table)
+    recovery = properties.pop("PointInTimeRecoverySpecification", None) if table.settings.replicas else None
+    yield from properties.items()
+    if table.settings.replicas:
+        own = "" if recovery is None else f", {_cdk_recovery(recovery)}"
+        regions = f"[self.region, {', '.join(map(_quoted, table.settings.replicas))}]"
+        made = f"CfnGlobalTable.ReplicaSpecificationProperty(region=region{own})"
+        yield "Replicas", _Code(f"[{made} for region in dict.fromkeys({regions})]")
+
+
+def _cdk_recovery(recovery: Members) -> str:
+    name = "PointInTimeRecoverySpecification"
+    return f"{_snake_case(name)}={_cdk('CfnGlobalTable', name, recovery, 0)}"
+
+
+class _Code(str):
+    """An expression, not a text."""
+
+    __slots__ = ()
+
+
+def _cdk(made_by: str, name: str, value: Any, depth: int) -> str:
     indent, end = "    " * (depth + 1), "    " * depth
     match value:
+        case _Code():
+            return value
         case list() if name in _CDK_CLASSES:
-            return "[\n" + "".join(f"{indent}{_cdk(name, each, depth + 1)},\n" for each in value) + f"{end}]"
+            return "[\n" + "".join(f"{indent}{_cdk(made_by, name, each, depth + 1)},\n" for each in value) + f"{end}]"
         case dict():
-            members = ", ".join(f"{_snake_case(each)}={_cdk(each, inner, depth)}" for each, inner in value.items())
-            return f"CfnTable.{_CDK_CLASSES[name]}({members})"
+            members = (f"{_snake_case(each)}={_cdk(made_by, each, inner, depth)}" for each, inner in value.items())
+            return f"{made_by}.{_CDK_CLASSES[name]}({', '.join(members)})"
         case list():
             return f"[{', '.join(map(_quoted, value))}]"
         case str():

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from datetime import timedelta
 from itertools import groupby
 from logging import getLogger
@@ -23,9 +24,11 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.client.stores import EMBEDDED
+from sortkey.limits import BATCH_GET_KEYS
 from sortkey.model.calls import steps as requests
 from sortkey.model.calls.change import Change
 from sortkey.model.calls.conditional_writes import row_of_failed_condition
+from sortkey.model.calls.item_decoder import Identity, identifier
 from sortkey.model.errors import DeadlineExceeded
 from sortkey.model.fields.codec import Row
 from sortkey.model.sessions.async_session import AsyncSession
@@ -47,10 +50,21 @@ favourites a second with four counts each, the counts' p99 lag is 27 ms with 512
 _RETENTION: Final = timedelta(hours=24)
 """How long streams keep records; the checkpoints of a shard may be gone soon after."""
 _REMEMBERED: Final = 100_000
+_AT_ONCE: Final = 3
+"""Retries without a pause, of a write whose condition is on what the item had: each is for what the last one found."""
 _NO_SHARD: Final = (
     "an aggregate needs the shard of each change, and these have none. Lambda gives it to functions with a tumbling "
     "window alone: set TumblingWindowInSeconds of the event source mapping; with sk.feeds.read_record, give shard="
 )
+_NOT_AGAIN: Final = (
+    "an aggregate cannot take a dead letter again: its items have passed that change, and would leave it out. Give the "
+    "feed the aggregator's own on_changes, so that the aggregate is counted anew; or call recount(repair=True), and "
+    "drop the letter"
+)
+SENT_AGAIN: Final[ContextVar[bool]] = ContextVar("sent_again", default=False)
+"""Whether the changes are dead letters that are sent again."""
+_BEGUN_AT_ONCE: Final = 64
+"""Writes that are prepared between two turns of the event loop."""
 _log: Final = getLogger(__name__)
 
 
@@ -70,11 +84,16 @@ class Aggregator:
         self._pruner = CheckpointPruner(target.prefix, self._context.pacing)
         self._existing: set[Group] = set()
         """Groups whose items were written before, so that they are there, unless someone has deleted them."""
+        self._sums: dict[Group, Row] = {}
+        """The sums that texts contain, of groups that were read or written before: they are still those, unless someone
+        else has added to them. A write that is under way counts as done, since the next one comes after it."""
         self._metered = f"aggregate {target.schema.name}"
 
     async def on_changes(self, changes: Sequence[Change[Any]]) -> None:
         """Apply a batch of changes, in the order of their shard; those that are applied already are left out. Errors of
         the store are raised: the batch may then be partly applied, and is to be delivered again."""
+        if SENT_AGAIN.get():
+            raise ValueError(_NOT_AGAIN)
         for shard, found in groupby(changes, attrgetter("shard")):
             if not shard:
                 raise ValueError(_NO_SHARD)
@@ -100,12 +119,18 @@ class Aggregator:
         return await RecountComparison(self._session, self._target, count, repair).run()
 
     async def _apply(self, shard: str, changes: Sequence[Change[Any]]) -> None:
-        steps = fold(self._source, changes, self._context.moment)
+        # A window is left out if it is over by both clocks, the store's and this process's: one may be ahead.
+        steps = fold(self._source, changes, min(changes[-1].at, self._context.moment))
         checkpoint = checkpoint_attribute(self._target.prefix, shard)
+        if self._target.sums_in_texts and not self._target.extremes:
+            await self._read_sums([group for group in steps if group not in self._sums])
         pending = iter(steps.items())
         try:
             async with asyncio.TaskGroup() as tasks:
-                for _ in range(min(self._parallel, len(steps))):
+                for number in range(min(self._parallel, len(steps))):
+                    if number % _BEGUN_AT_ONCE == 0:
+                        # All tasks that are new begin in one turn of the loop.
+                        await asyncio.sleep(0)
                     tasks.create_task(self._write_each(checkpoint, pending))
         except BaseExceptionGroup as errors:
             # The other tasks were cancelled because of the first.
@@ -118,44 +143,54 @@ class Aggregator:
     def _write(self, group: Group, checkpoint: str, steps: list[Step]) -> requests.Steps[None]:
         """Applies the steps of one group that its item does not have yet."""
         row: Row | None = None
-        if self._target.extremes:
+        sums = self._sums.get(group)
+        if self._target.extremes or (self._target.sums_in_texts and sums is None):
             row = yield from self._read(group)
-            steps = self._left(steps, row, checkpoint)
+            steps, sums = self._left(steps, row, checkpoint), self._update.sums_in(row)
         missing = not row
         attempt = 0
         while steps:
-            exists = row is None and group in self._existing
+            exists = group in self._existing and not self._target.extremes
             dead = self._pruner.removable(group)
             request = self._update.request(
                 group,
                 checkpoint,
                 steps,
                 self._context.moment,
-                row=row,
+                row=row if self._target.extremes else None,
+                sums=sums,
                 removed=dead,
                 exists=exists,
                 creates=missing if self._update.created and not exists else None,
             )
             if self._pruner.wants(group):
                 request["ReturnValues"] = "ALL_NEW"
+            after = None if sums is None else self._update.sums_after(sums, steps)
+            if after is not None:
+                self._sums[group] = after
             try:
                 answer = yield from self._context.send("UpdateItem", request, self._metered)
             except ClientError as error:
                 found = row_of_failed_condition(error)
             else:
                 self._written(group, answer)
+                if attempt and self._sums.get(group) is after:
+                    # Others add to the item, too, so it is to be read before the next write.
+                    self._sums.pop(group, None)
                 return
             self._existing.discard(group)
-            if found is None and exists:
+            self._sums.pop(group, None)
+            if found is None and exists and sums is None:
                 # Someone has deleted the item, or the store's error does not have it.
                 continue
             if found is None:
                 found = yield from self._read(group)
             steps, missing = self._left(steps, found, checkpoint), not found
-            if self._target.extremes:
-                # Another shard's owner may have changed the extremes, and may do so again.
-                row = found
-                yield self._context.pacing.pause(attempt)
+            row, sums = found, self._update.sums_in(found)
+            if self._target.extremes or sums is not None:
+                # Another shard's owner has changed the item, and may do so again.
+                if attempt >= _AT_ONCE:
+                    yield self._context.pacing.pause(attempt - _AT_ONCE)
                 attempt += 1
 
     def _left(self, steps: list[Step], row: Row, checkpoint: str) -> list[Step]:
@@ -168,6 +203,8 @@ class Aggregator:
     def _written(self, group: Group, answer: requests.Answer) -> None:
         if len(self._existing) >= _REMEMBERED:
             self._existing.clear()
+        if len(self._sums) >= _REMEMBERED:
+            self._sums.clear()
         self._existing.add(group)
         self._pruner.removed(group)
         if "Attributes" in answer:
@@ -178,6 +215,34 @@ class Aggregator:
         answer = yield from self._context.send("GetItem", members, self._metered)
         row: Row = answer.get("Item", {})
         return row
+
+    async def _read_sums(self, groups: Sequence[Group]) -> None:
+        """Reads the sums of these groups together, so that their writes can be sent together. They may be older than
+        they could be: a write that they are wrong for is sent again."""
+        chunks = [groups[start : start + BATCH_GET_KEYS] for start in range(0, len(groups), BATCH_GET_KEYS)]
+        for start in range(0, len(chunks), PARALLEL):
+            together = chunks[start : start + PARALLEL]
+            await asyncio.gather(*(run_steps(self._session, self._chunk_of_sums(chunk)) for chunk in together))
+
+    def _chunk_of_sums(self, groups: Sequence[Group]) -> requests.Steps[None]:
+        identity = identifier(self._target.schema.primary)
+        keys = {identity(key): key for key in (self._target.fixed(group).key for group in groups)}
+        rows: dict[Identity, Row] = {}
+        table, attempt = self._target.schema.table, 0
+        while keys:
+            members = {"RequestItems": {table: {"Keys": [*keys.values()]}}}
+            answer = yield from self._context.send("BatchGetItem", members, self._metered)
+            rows.update((identity(row), row) for row in answer["Responses"].get(table, []))
+            rest = answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
+            keys = {identity(key): key for key in rest}
+            if keys:
+                yield self._context.pacing.pause(attempt)
+                attempt += 1
+        for group in groups:
+            sums = self._update.sums_in(rows.get(identity(self._target.fixed(group).key), {}))
+            if sums is not None:
+                # Another batch may have written the group meanwhile.
+                self._sums.setdefault(group, sums)
 
     async def _listed(self) -> set[str]:
         shards = await run_steps(self._session, listed_shards(self._context, self._source.schema.table))

@@ -6,6 +6,7 @@ A declaration sends nothing; `Aggregator` applies changes by it. All mistakes ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from msgspec import NODEFAULT
@@ -20,7 +21,7 @@ from sortkey.patterns.aggregates.aggregator import Aggregator
 from sortkey.patterns.aggregates.shares import By, CountedSource
 from sortkey.patterns.aggregates.target import Target
 from sortkey.patterns.aggregates.values import Extreme, Kept, Sum
-from sortkey.patterns.aggregates.windows import AnyWindow
+from sortkey.patterns.aggregates.windows import AnyWindow, KeptGroups
 
 _STREAM: Final = "NEW_AND_OLD_IMAGES"
 
@@ -37,6 +38,8 @@ class Aggregate:
         values: Mapping[str, Kept],
         where: Where | None,
         checkpoints: str,
+        keep: Callable[[dict[str, Any]], datetime | None] | None,
+        keep_expired: bool,
     ) -> None:
         self.counted = counted
         self.into = into
@@ -46,11 +49,16 @@ class Aggregate:
         schema = schema_of(into)
         group = (*by, *(() if window is None else window.fields))
         _check_stream(counted)
-        _check_target(schema, group, self.values, window)
+        _check_target(schema, group, self.values)
+        _check_keep(schema, window, keep)
+        if keep_expired:
+            _check_expiring(counted)
         _check_values(schema_of(counted), schema, self.values)
         _check_group(schema_of(counted), schema, by)
         _check_checkpoints(schema, checkpoints)
-        self.source = CountedSource(counted, schema, by, window, self.values)
+        self._keep = None if keep is None else KeptGroups(group, keep)
+        self._keep_expired = keep_expired
+        self.source = CountedSource(counted, schema, by, window, self.values, self._keep, keep_expired)
         self.source.only(where)
         self.group = group
         self._target(schema)
@@ -66,7 +74,7 @@ class Aggregate:
         return Aggregator(self.source, self._target(context_of(session).schema(self.into)), session, parallel)
 
     def _target(self, schema: Schema[Any]) -> Target:
-        return Target(schema, self.group, self.values, self.window, self._checkpoints)
+        return Target(schema, self.group, self.values, self.window, self._checkpoints, self._keep, self._keep_expired)
 
 
 def aggregate(
@@ -78,6 +86,8 @@ def aggregate(
     window: AnyWindow | None = None,
     where: Where | None = None,
     checkpoints: str = "m",
+    keep: Callable[[dict[str, Any]], datetime | None] | None = None,
+    keep_expired: bool = False,
 ) -> Aggregate:
     """Declares values that a change feed keeps for the items of a class: their number, and totals and extremes of their
     fields, by other fields and by windows of time. Each change counts exactly once, however often it is delivered.
@@ -94,10 +104,14 @@ def aggregate(
     another field, or from a function of the item. An item for which one of them is None is not counted, and neither is
     one that does not match `where`. `values` says what the other fields of `into` hold. The items of `into` have
     further attributes, the checkpoints of what they have counted, which begin with `checkpoints` and a colon: two
-    aggregates in the same items need different ones. See docs/guides/aggregates.md.
+    aggregates in the same items need different ones.
+
+    With `keep_expired`, items that their table's TTL deletes stay counted. `keep` is for groups by a function, such as
+    quarters: it takes the fields of the key, and returns until when the item is kept, or None for ever; the same fields
+    must always give the same time. Windows have a `keep` of their own. See docs/guides/aggregates.md.
     """
     fields = dict(by) if isinstance(by, Mapping) else {name: name for name in _names(by)}
-    return Aggregate(counted, into, fields, window, values, where, checkpoints)
+    return Aggregate(counted, into, fields, window, values, where, checkpoints, keep, keep_expired)
 
 
 def _names(by: Sequence[str]) -> Sequence[str]:
@@ -115,9 +129,30 @@ def _check_stream(counted: type[Item]) -> None:
         )
 
 
-def _check_target(
-    schema: Schema[Any], group: Sequence[str], values: Mapping[str, Kept], window: AnyWindow | None
-) -> None:
+def _check_expiring(counted: type[Item]) -> None:
+    table = counted.__table__ if hasattr(counted, "__table__") else None
+    if table is not None and table.settings.ttl is None:
+        raise DeclarationError(
+            f"keep_expired counts items of {counted.__name__} that have expired, and its table has no ttl field: "
+            f'sk.Table("{table.name}", ttl="expires")'
+        )
+
+
+def _check_keep(schema: Schema[Any], window: AnyWindow | None, keep: Any) -> None:
+    if keep is not None and not callable(keep):
+        raise DeclarationError(
+            f"keep= takes a function, from the fields of the key to the time until which the item is kept, not {keep!r}"
+        )
+    if keep is not None and window is not None and window.keep:
+        raise DeclarationError("keep= is given twice, by the window and by the aggregate; one of them must be left out")
+    if (keep is not None or (window is not None and window.keep)) and schema.codec.ttl_field is None:
+        raise DeclarationError(
+            f"keep= lets items of {schema.name} expire, so its table needs a ttl field: "
+            f'sk.Table("{schema.table}", ttl="expires")'
+        )
+
+
+def _check_target(schema: Schema[Any], group: Sequence[str], values: Mapping[str, Kept]) -> None:
     fields = schema.codec.by_name
     for name in (*group, *values):
         if name not in fields:
@@ -133,12 +168,6 @@ def _check_target(
     if not values:
         raise DeclarationError(
             f"an aggregate into {schema.name} needs values, such as {{'count': sk.patterns.count()}}"
-        )
-    expires = schema.codec.ttl_field
-    if window is not None and window.keep and expires is None:
-        raise DeclarationError(
-            f"keep= lets items of {schema.name} expire, so its table needs a ttl field: "
-            f'sk.Table("{schema.table}", ttl="expires")'
         )
     others = schema.codec.required - {*group, *values}
     lacking = [name for name in others if schema.codec.if_absent(name) is NODEFAULT]

@@ -4,6 +4,7 @@ Both tables are scanned, one after the other, and then the stream is read from i
 of the tip: an item that has changed since the scan began is as its last change left it, all others as they were
 scanned. An item of the aggregate is behind the tip by the steps after its checkpoints. So what it should show is the
 truth less those steps, however far behind the feed is, as long as the stream still has what the feed has not applied.
+Items that have expired and stay counted (`keep_expired`) are in no table: the aggregate's item has their sum.
 
 The tip of a shard is where it has no more records. Sortkey's stores and DynamoDB Local say so at once. AWS may answer
 with nothing although there is more, so a shard is asked several times, a second apart.
@@ -162,14 +163,17 @@ class Truth:
             position = self._target.positions[name]
             ahead = [-step.added[position] for step in pending if step.added is not None]
             ahead += [step.removed[position] for step in pending if step.removed is not None]
-            sums[name] = sum_exactly(zero, [*(share[position] for share in shares), *ahead])
+            expired = self._target.expired_sum_in(row, name)
+            sums[name] = sum_exactly(zero, [*(share[position] for share in shares), *ahead, expired])
         if pending:
             return Expected(sums, None)
         positions = self._target.positions
         return Expected(
             sums,
             {
-                name: extreme.of_all([share[positions[name]] for share in shares])
+                name: extreme.of_all(
+                    [*(share[positions[name]] for share in shares), self._target.expired_extreme_in(row, name)]
+                )
                 for name, extreme in self._target.extremes.items()
             },
         )
@@ -197,8 +201,7 @@ def group_of(source: CountedSource, target: Target, row: Row, now: datetime) -> 
     if fields is None:
         return None
     group = tuple(fields[name] for name in target.group)
-    expiry = None if source.window is None else source.window.expiry(group[-1])
-    return None if expiry is not None and expiry <= now else group
+    return group if source.keeps(group, now) else None
 
 
 class ShardChanges(NamedTuple):

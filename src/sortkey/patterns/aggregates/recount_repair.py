@@ -2,9 +2,12 @@
 
 A sum that is wrong stays wrong by the same amount, whatever the feed adds to it meanwhile. So it is repaired by adding
 the difference, on the condition that no other recount has done so: a repair leaves a token in the item, which must be
-as it was read. Copies of a sum in index keys are set to the sum. An extreme is replaced, on the condition that the
-item's checkpoints have not moved. If a condition fails, the stream is read up to its tip again, and the item is
-compared anew.
+as it was read. Copies of a sum in index keys are set to the sum. A text with a sum is set on the condition that the sum
+is as it was read. An extreme is replaced, on the condition that the item's checkpoints have not moved. If a condition
+fails, the stream is read up to its tip again, and the item is compared anew.
+
+With `keep_expired`, what is more than expected may have expired while no feed saw it. So a repair never takes from a
+value: such an item is left as it is, and stays in the report.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from botocore.exceptions import ClientError
 
 from sortkey.model.calls.conditional_writes import row_of_failed_condition
 from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.calls.updates import revision_clause
 from sortkey.model.changes.placeholders import Placeholders, all_of
 from sortkey.model.changes.version_tests import is_not_newer
 from sortkey.model.fields.attribute_values import comparable
@@ -61,7 +65,8 @@ class RecountReport:
     repaired: int = 0
     """Those of both that are right now."""
     unsettled: int = 0
-    """Those with an extreme that could not be repaired, because the feed has not applied all changes."""
+    """Those that could not be repaired: with an extreme, because the feed has not applied all changes; with
+    `keep_expired`, because a value would lose what may have expired."""
     examples: list[Difference] = field(default_factory=list)
     """The first differences."""
 
@@ -100,7 +105,7 @@ class RecountComparison:
                 if not left:
                     break
                 await self._read_again(left, attempt)
-            self.report.unsettled = len(left)
+            self.report.unsettled += len(left)
         return self.report
 
     async def _read_again(self, groups: Iterable[Group], attempt: int) -> None:
@@ -121,6 +126,7 @@ class RecountComparison:
             *self._wrong_sums(row, expected),
             *self._wrong_bounds(row, expected),
             *self._wrong_copies(row, expected),
+            *self._wrong_texts(group, row, expected),
         ]
         shown = dict(zip(self._target.group, group, strict=True))
         for name, was, should in found[: EXAMPLES - len(self.report.examples)]:
@@ -153,6 +159,14 @@ class RecountComparison:
             for copy in self._target.wrong_copies(row, self._target.positions)
         ]
 
+    def _wrong_texts(self, group: Group, row: Row, expected: Expected) -> list[tuple[str, Any, Any]]:
+        """The texts of index keys with another sum than the item."""
+        right = self._target.sum_texts(group, expected.sums)
+        return [
+            (attribute, _shown(row.get(attribute)), _shown(right[attribute]))
+            for attribute in self._target.wrong_texts(row, group)
+        ]
+
     def _right(self, name: str, row: Row, expected: Expected) -> Any:
         """What a value should be, or is, if that is not known."""
         if name in expected.sums:
@@ -160,11 +174,15 @@ class RecountComparison:
         return (expected.bounds or {}).get(name, self._target.bound_in(row, name)).value
 
     async def _repaired(self, group: Group) -> bool:
-        """Repairs an item as it was read; whether it is right now."""
+        """Repairs an item as it was read; whether it is right now, or must stay as it is."""
         row = self._rows.get(group, {})
         expected = self._truth.expected(group, row)
         bounds = expected.bounds or {}
-        if self._wrong_sums(row, expected) or self._target.wrong_copies(row, self._target.sums):
+        if self._target.expired and self._would_lose(row, expected):
+            self.report.unsettled += 1
+            return True
+        wrong_keys = self._target.wrong_copies(row, self._target.sums) or self._target.wrong_texts(row, group)
+        if wrong_keys or self._wrong_sums(row, expected):
             request = self._sums_request(group, row, expected)
             # Extremes follow in the next round.
             is_whole = not self._target.extremes
@@ -177,6 +195,15 @@ class RecountComparison:
         is_right = await run_steps(self._session, self._is_written(request)) and is_whole
         self.report.repaired += is_right
         return is_right
+
+    def _would_lose(self, row: Row, expected: Expected) -> bool:
+        """Whether a repair would take something from a value."""
+        if any(value < found for _, found, value in self._wrong_sums(row, expected)):
+            return True
+        return any(
+            found is not None and (value is None or self._target.extremes[name].is_beyond(found, value))
+            for name, found, value in self._wrong_bounds(row, expected)
+        )
 
     def _has_other_bounds(self, row: Row, bounds: Mapping[str, StoredExtreme]) -> bool:
         differs = any(self._target.bound_in(row, name) != bound for name, bound in bounds.items())
@@ -207,7 +234,10 @@ class RecountComparison:
             deltas.setdefault(name, self._target.zeros[name])
         for name, delta in deltas.items():
             made.add(name, delta)
-        made.require_same(row, [self._token])
+        for attribute, text in self._target.sum_texts(group, expected.sums).items():
+            made.set(attribute, text)
+        fields = self._target.schema.codec.by_name
+        made.require_same(row, [self._token, *(fields[name].attribute for name in self._target.sums_in_texts)])
         return made.members
 
     def _bounds_request(self, group: Group, row: Row, expected: Expected) -> dict[str, Any]:
@@ -237,6 +267,7 @@ class _Request:
         stamps = target.schema.stamps
         for name in () if stamps is None else stamps.updated:
             self.set(target.schema.codec.by_name[name].attribute, target.encoded(name, context.moment))
+        self._adds += [clause.text for clause in revision_clause(target.schema, self._placeholders)]
 
     def set(self, attribute: str, value: Any) -> None:
         """Sets an attribute; None removes it."""

@@ -12,6 +12,9 @@ are no longer kept get no shares.
 one. If both are the same for a group, the change does not concern it. All others are *steps* of the group, also those
 that cancel out: if a batch held +1 and −1 and left no checkpoint, an owner that was frozen with the +1 alone could
 still apply it.
+
+With `keep_expired`, the shares of an item that the table's TTL deleted stay. Its change is a step, too: the aggregate's
+item remembers the sum of what has expired, which a recount cannot see in the table.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from sortkey.model.items.item import Item, schema_of
 from sortkey.model.items.schema import Schema
 from sortkey.patterns.aggregates.checkpoints import checkpoint_of
 from sortkey.patterns.aggregates.values import Extreme, Group, Kept, Share, Step
-from sortkey.patterns.aggregates.windows import AnyWindow
+from sortkey.patterns.aggregates.windows import AnyWindow, KeptGroups
 
 Shares = Mapping[Group, Share]
 By = Mapping[str, str | Callable[[Any], Any]]
@@ -46,11 +49,21 @@ class CountedSource:
     """The items that an aggregate counts."""
 
     def __init__(
-        self, counted: type[Item], target: Schema[Any], by: By, window: AnyWindow | None, values: Mapping[str, Kept]
+        self,
+        counted: type[Item],
+        target: Schema[Any],
+        by: By,
+        window: AnyWindow | None,
+        values: Mapping[str, Kept],
+        keep: KeptGroups | None = None,
+        keep_expired: bool = False,
     ) -> None:
         self.schema = schema_of(counted)
         self.counted = counted
         self.window = window
+        self.keep_expired = keep_expired
+        """Whether items that have expired stay counted."""
+        self._keep = keep
         self._groups = [self._reader(read) for read in by.values()]
         fields = target.codec.by_name
         self._values = [
@@ -79,11 +92,23 @@ class CountedSource:
             return NOTHING
         share = tuple([read(item) for read in self._values])
         if self.window is None:
-            return {group: share}
-        windows = self.window.windows(self._divided(item))
-        if not self.window.keep:
-            return {group + window: share for window in windows}
-        return {group + window: share for window in windows if self._is_kept(window[-1], now)}
+            found = {group: share}
+        elif self.window.keep:
+            return {
+                group + window: share
+                for window in self.window.windows(self._divided(item))
+                if self._is_kept(window[-1], now)
+            }
+        else:
+            found = {group + window: share for window in self.window.windows(self._divided(item))}
+        keep = self._keep
+        return found if keep is None else {group: share for group in found if keep.has(group, now)}
+
+    def keeps(self, group: Group, now: datetime) -> bool:
+        """Whether the item of a group is still kept."""
+        if self._keep is not None:
+            return self._keep.has(group, now)
+        return self.window is None or not self.window.keep or self._is_kept(group[-1], now)
 
     def _is_kept(self, window: Any, now: datetime) -> bool:
         expiry = self._expiry(window)
@@ -108,7 +133,8 @@ def fold(source: CountedSource, changes: Iterable[Change[Any]], now: datetime) -
         removed = NOTHING if change.old is None else source.shares(change.old, now)
         added = NOTHING if change.new is None else source.shares(change.new, now)
         if removed != added:
-            _add_steps(steps, checkpoint_of(sequence), removed, added)
+            expired = source.keep_expired and change.expired
+            _add_steps(steps, checkpoint_of(sequence), removed, added, expired)
     return steps
 
 
@@ -117,7 +143,7 @@ def after_checkpoint(steps: Sequence[Step], checkpoint: str | None) -> list[Step
     return [step for step in steps if checkpoint is None or step.checkpoint > checkpoint]
 
 
-def _add_steps(steps: Steps, checkpoint: str, removed: Shares, added: Shares) -> None:
+def _add_steps(steps: Steps, checkpoint: str, removed: Shares, added: Shares, expired: bool) -> None:
     if removed and added:
         for group in {**removed, **added}:
             before, after = removed.get(group), added.get(group)
@@ -127,7 +153,7 @@ def _add_steps(steps: Steps, checkpoint: str, removed: Shares, added: Shares) ->
     # Most changes insert or delete an item. It has one share in all its groups, so one step is enough for them.
     shares = removed or added
     share = next(iter(shares.values()))
-    step = Step(checkpoint, share, None) if removed else Step(checkpoint, None, share)
+    step = Step(checkpoint, share, None, expired) if removed else Step(checkpoint, None, share)
     for group in shares:
         found = steps.get(group)
         if found is None:

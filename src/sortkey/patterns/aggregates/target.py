@@ -1,7 +1,8 @@
 """The items that an aggregate is kept in: what follows from a group, and which attributes hold the values.
 
 An index key may have the group's fields, and a value as a number attribute of its own: adding moves the item in the
-index. A text that contains the value would need the new one, which no one knows before the write, so it is rejected.
+index. A text that contains a sum, such as `{count:desc}#{restaurant}`, needs the new one, which is not known before the
+write. So an item with such *sum texts* is written on the condition that the sum is as it was read, or written last.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from sortkey.model.errors import DeclarationError, DecodeError, KeyPartError
 from sortkey.model.fields.attribute_values import comparable
 from sortkey.model.fields.codec import Row
 from sortkey.model.fields.converter import Value
+from sortkey.model.fields.real_types import RealTypes
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute, NativeAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.patterns.aggregates.values import Extreme, Group, Kept, StoredExtreme, Sum, zero_of
-from sortkey.patterns.aggregates.windows import AnyWindow
+from sortkey.patterns.aggregates.windows import AnyWindow, KeptGroups
 
 _CACHED_ITEMS: Final = 16_384
 
@@ -50,6 +52,8 @@ class Target:
         values: Mapping[str, Kept],
         window: AnyWindow | None,
         prefix: str,
+        keep: KeptGroups | None = None,
+        keep_expired: bool = False,
     ) -> None:
         self.schema = schema
         self.group = group
@@ -63,16 +67,29 @@ class Target:
         self.counter = next((name for name, value in self.sums.items() if value.of is None), None)
         """The field with the number of items, if there is one."""
         self._window = window
+        self._keep = keep
         fields = schema.codec.by_name
-        self._expires = schema.codec.ttl_field if window is not None and window.keep else None
+        expires = keep is not None or (window is not None and bool(window.keep))
+        self._expires = schema.codec.ttl_field if expires else None
+        self.expired = {name: f"{prefix}:expired:{name}" for name in values} if keep_expired else {}
+        """The attributes with the values of the items that have expired; none if those do not stay counted."""
         self.zeros = {name: zero_of(fields[name].annotation) for name in self.sums}
         self._check()
         self.attributes = {name: self._attributes_of(name) for name in values}
         """The attributes that hold each value: its own, and copies of it in index keys."""
         self.copies = {name: attributes[1:] for name, attributes in self.attributes.items()}
+        texts = [
+            (layout, part)
+            for layout, part in self._index_parts()
+            if not isinstance(part, NativeAttribute) and not self.sums.keys().isdisjoint(part.fields)
+        ]
+        self._sum_texts = {part.name: layout for layout, part in texts}
+        self.sums_in_texts = [name for name in self.sums if any(name in part.fields for _, part in texts)]
+        """The sums that texts of index keys contain."""
         self.flags = {name: fields[value.flag(name)].attribute for name, value in self.extremes.items()}
         self._written = {each for attributes in self.attributes.values() for each in attributes} | {
-            *self.flags.values()
+            *self.flags.values(),
+            *self._sum_texts,
         }
         self._primary = frozenset(part.name for part in schema.primary.attributes)
         known = {*group, self._expires}
@@ -91,14 +108,19 @@ class Target:
         left_out = self._primary | self._written | self._others
         return Fixed(key, {name: row[name] for name in row if name not in left_out})
 
-    def _item(self, group: Group) -> Any:
-        """The item of a group with nothing counted."""
-        fields = {**self.zeros, **dict(zip(self.group, group, strict=True))}
-        expiry = None if self._expires is None or self._window is None else self._window.expiry(group[-1])
+    def _item(self, group: Group, sums: Mapping[str, Any] | None = None) -> Any:
+        """The item of a group with these sums; without them, nothing is counted."""
+        fields = {**self.zeros, **(sums or {}), **dict(zip(self.group, group, strict=True))}
+        expiry = None if self._expires is None else self._expiry(group)
         if expiry is not None and self._expires is not None:
-            is_time = self.schema.codec.by_name[self._expires].annotation.declared is datetime
+            is_time = self.schema.codec.by_name[self._expires].annotation.declared is RealTypes.datetime
             fields[self._expires] = expiry if is_time else int(expiry.timestamp())
         return self.schema.owner(**fields)
+
+    def _expiry(self, group: Group) -> datetime | None:
+        if self._keep is not None:
+            return self._keep.until(group)
+        return None if self._window is None else self._window.expiry(group[-1])
 
     def encoded(self, name: str, value: Any) -> Value:
         """The value of a field, as it is stored."""
@@ -107,6 +129,31 @@ class Target:
     def sum_in(self, row: Row, name: str) -> Any:
         """A sum that a row has. Raises DecodeError."""
         return self._value_in(row, name, self.zeros[name])
+
+    def expired_sum_in(self, row: Row, name: str) -> Any:
+        """What the items that have expired add to a sum. Raises DecodeError."""
+        value = row.get(self.expired[name]) if name in self.expired else None
+        return self.zeros[name] if value is None else self._decoded(row, name, value)
+
+    def expired_extreme_in(self, row: Row, name: str) -> Any:
+        """The extreme of the items that have expired; None if there is none. Raises DecodeError."""
+        value = row.get(self.expired[name]) if name in self.expired else None
+        # In a list, so that it is no checkpoint, which is a text.
+        return None if value is None else self._decoded(row, name, value["L"][0])
+
+    def sum_texts(self, group: Group, sums: Mapping[str, Any]) -> dict[str, Value | None]:
+        """The texts of index keys that contain sums, of an item with these; None if it is not in the index."""
+        if not self._sum_texts:
+            return {}
+        item = self._item(group, sums)
+        return {name: layout.attributes_of(item).get(name) for name, layout in self._sum_texts.items()}
+
+    def wrong_texts(self, row: Row, group: Group) -> list[str]:
+        """The attributes with such texts that are not those of the sums that the row has."""
+        if not row:
+            return []
+        right = self.sum_texts(group, {name: self.sum_in(row, name) for name in self.sums_in_texts})
+        return [name for name, text in right.items() if row.get(name) != text]
 
     def wrong_copies(self, row: Row, names: Iterable[str]) -> list[WrongCopy]:
         """The copies of these values that are not what the row has as the value."""
@@ -132,12 +179,12 @@ class Target:
             raise self._unreadable(row, str(error)) from error
 
     def _value_in(self, row: Row, name: str, absent: Any) -> Any:
-        field = self.schema.codec.by_name[name]
-        value = row.get(field.attribute)
-        if value is None:
-            return absent
+        value = row.get(self.schema.codec.by_name[name].attribute)
+        return absent if value is None else self._decoded(row, name, value)
+
+    def _decoded(self, row: Row, name: str, value: Value) -> Any:
         try:
-            return field.decode(value)
+            return self.schema.codec.by_name[name].decode(value)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             reason = f"{self.schema.name}.{name}: {value!r} is not a value of this field"
             raise self._unreadable(row, reason) from error
@@ -157,6 +204,13 @@ class Target:
     def _check(self) -> None:
         """Raises DeclarationError for index keys that an update cannot compute."""
         known = {*self.group, *self.positions} | ({self._expires} if self._expires else set())
+        if self.schema.computed:
+            raise DeclarationError(
+                f"{self.schema.name}.{self.schema.computed[0].name} is computed from fields (sk.computed), and an "
+                f"aggregate adds to its items without reading them"
+            )
+        if self.schema.revision in self.positions:
+            raise DeclarationError(f"{self.schema.name}.{self.schema.revision} counts writes (sk.version)")
         for layout, part in self._index_parts():
             extreme = next((field for field in layout.fields if field in self.extremes), None)
             if extreme is not None and not isinstance(part, NativeAttribute):
@@ -170,12 +224,6 @@ class Target:
                     raise DeclarationError(
                         f"{self.schema.name}.{layout.name} has {field}, which the aggregate does not know when it adds "
                         f"to an item; an index of it may have {', '.join(sorted(known))}"
-                    )
-                if field in self.positions and not isinstance(part, NativeAttribute):
-                    raise DeclarationError(
-                        f"{self.schema.name}.{layout.name}: {part!r} would be a text with the new {field}, which is "
-                        f'not known when the store adds to it; make "{{{field}}}" alone the sort key, which is stored '
-                        "as a number"
                     )
 
 

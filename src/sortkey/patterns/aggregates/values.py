@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import timedelta
 from decimal import Clamped, Context, Decimal, Inexact, InvalidOperation, Overflow, Rounded, Subnormal, Underflow
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 from sortkey.model.errors import DeclarationError, suggestion
 from sortkey.model.fields.annotation import Annotation
 from sortkey.model.fields.codec import Codec
+from sortkey.model.fields.real_types import RealTypes
 
 Group = tuple[Any, ...]
 """The values of the fields in the key of an aggregate's item."""
@@ -38,7 +39,7 @@ _SUMMED: Final[dict[type, frozenset[type]]] = {
     timedelta: frozenset({timedelta}),
 }
 """The types of a field, and those of a field that can hold their sum."""
-_ORDERED: Final = (int, Decimal, timedelta, datetime, date, str)
+_ORDERED: Final = (int, Decimal, timedelta, RealTypes.datetime, RealTypes.date, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ class Step(NamedTuple):
     """The checkpoint of its sequence number."""
     removed: Share | None
     added: Share | None
+    expired: bool = False
+    """Whether what is removed has expired and stays counted."""
 
 
 class StoredExtreme(NamedTuple):
@@ -150,9 +153,11 @@ class Extreme:
         items before them, if it is known."""
         value, exact = bound
         for step in steps:
+            if step.expired:
+                continue
             if step.removed is not None:
                 gone = step.removed[position]
-                exact &= gone is None or (value is not None and self._is_beyond(value, gone))
+                exact &= gone is None or (value is not None and self.is_beyond(value, gone))
             if remaining is not None:
                 remaining += (step.added is not None) - (step.removed is not None)
                 if remaining == 0:
@@ -161,7 +166,7 @@ class Extreme:
             if found is not None:
                 if value is None:
                     value = found
-                elif not self._is_beyond(value, found):
+                elif not self.is_beyond(value, found):
                     value, exact = found, True
         return StoredExtreme(value, exact)
 
@@ -170,7 +175,8 @@ class Extreme:
         known = [value for value in values if value is not None]
         return StoredExtreme((max if self.largest else min)(known), True) if known else NO_EXTREME
 
-    def _is_beyond(self, value: Any, other: Any) -> bool:
+    def is_beyond(self, value: Any, other: Any) -> bool:
+        """Whether a value is more extreme than another."""
         return bool(value > other if self.largest else value < other)
 
 

@@ -1,9 +1,12 @@
 """What an item counts in: windows of time (`sk.patterns.window`), or ranges of numbers (`sk.patterns.ranges`).
 
-    ALL_TIME    2026    2026-08    2026-08-24    2026-08-24T13
+    ALL_TIME   2026   2026-08   2026-W35   2026-08-24   2026-08-24T13   2026-08-24T13:05   2026-08-24T13:00/PT15M
 
-A window is a text, and texts of one kind sort as the windows do. Days and hours are those of a time zone. When clocks
-go back, an hour comes twice; the second one has its offset, `2026-10-25T02+01:00`, so that each is a window of its own.
+A window is a text, and texts of one kind sort as the windows do. All are those of a time zone; weeks are ISO's, from
+Monday on. When clocks go back, an hour comes twice; the second one has its offset, `2026-10-25T02+01:00`, so that each
+is a window of its own. So have its minutes; they alone sort beside those of the first hour. Windows of several hours
+begin at the same times every day, so that one of them is longer or shorter when clocks change, as the day is. (Where
+clocks do not go back by one hour at a full hour, as in Chatham, a window may be interrupted by the one before it.)
 
 Each number has a range at each of five levels. A range of one level has 32 ranges of the level below, a *block*:
 
@@ -21,19 +24,29 @@ can store are in one scheme, also those with zeros after their 38 digits, and no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final, Literal, NamedTuple, cast, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sortkey.model.errors import DeclarationError, suggestion
+from sortkey.model.fields.real_types import RealTypes
 
-WindowKind = Literal["ALL_TIME", "YEAR", "MONTH", "DAY", "HOUR"]
+WindowKind = Literal["ALL_TIME", "YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE"]
+
+Keep = Mapping[WindowKind | timedelta, timedelta]
+"""How long windows are kept after their end, by their kind."""
 
 ALL_TIME: Final = "ALL_TIME"
-_LENGTHS: Final[Mapping[str, int]] = {"YEAR": 4, "MONTH": 7, "DAY": 10, "HOUR": 13}
-"""How much of an ISO time names the window."""
+_LENGTHS: Final[Mapping[str, int]] = {"YEAR": 4, "MONTH": 7, "WEEK": 8, "DAY": 10, "HOUR": 13, "MINUTE": 16}
+"""The characters of a window's text, which for all but weeks is the beginning of an ISO time."""
+_OF_DATES: Final = frozenset({"YEAR", "MONTH", "DAY"})
+_INSTANT: Final = timedelta(microseconds=1)
+_MINUTE: Final = timedelta(minutes=1)
+_HOUR: Final = timedelta(hours=1)
+_DAY: Final = timedelta(days=1)
+_NAMED: Final = {_MINUTE: "MINUTE", _HOUR: "HOUR", _DAY: "DAY"}
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 LEVELS: Final = 5
@@ -63,28 +76,36 @@ class TimeWindows:
     """The windows of an aggregate: see `sk.patterns.window`."""
 
     def __init__(
-        self, time: str, kinds: Sequence[str], zone: str, keep: Mapping[str, timedelta] | None, field: str
+        self,
+        time: str,
+        kinds: Sequence[str | timedelta],
+        zone: str,
+        keep: Mapping[Any, timedelta] | None,
+        field: str,
     ) -> None:
         self.of = time
         """The field of the counted items that has the time."""
         self.kinds = tuple(kinds)
         self.zone = _zone(zone)
-        self.keep = dict(keep or {})
         self.fields = (field,)
         """The field of the aggregate's items that has the window."""
-        _check(self.kinds, self.keep)
+        _check(self.kinds, keep or {})
+        self.keep = {_name(kind): kept for kind, kept in (keep or {}).items()}
+        """How long each kind is kept, by its name."""
         self._all_time = (ALL_TIME,) if ALL_TIME in kinds else ()
-        self._lengths = tuple(_LENGTHS[kind] for kind in self.kinds if kind not in (ALL_TIME, "HOUR"))
-        self._hours = "HOUR" in kinds
+        self._lengths = tuple(_LENGTHS[kind] for kind in kinds if isinstance(kind, str) and kind in _OF_DATES)
+        self._weeks = "WEEK" in kinds
+        self._clock_lengths = tuple(_LENGTHS[kind] for kind in ("HOUR", "MINUTE") if kind in kinds)
+        self._spans = tuple((kind // _MINUTE, f"/{_name(kind)}") for kind in kinds if isinstance(kind, timedelta))
 
     def __repr__(self) -> str:
         return f"window({self.of!r}, {', '.join(map(repr, self.kinds))}, zone={self.zone.key!r})"
 
     def check(self, name: str, kind: Any) -> None:
         """Raises DeclarationError unless the field `name` has times that can be in these windows."""
-        if kind not in (datetime, date):
+        if kind not in (RealTypes.datetime, RealTypes.date):
             raise DeclarationError(f"{name} must be a datetime or a date to be in a window, not {kind}")
-        if kind is date and self._hours:
+        if kind is RealTypes.date and (self._clock_lengths or self._spans):
             raise DeclarationError(f"{name} is a date, which has no hour")
 
     def windows(self, moment: datetime | date | None) -> list[tuple[str]]:
@@ -96,16 +117,27 @@ class TimeWindows:
         if moment is None:
             return [*self._all_time]
         if not isinstance(moment, datetime):
-            # A date has no hour: a field of this type is rejected with HOUR.
-            day = moment.isoformat()
-            return [*self._all_time, *(day[:length] for length in self._lengths)]
+            # A date has no hour: a field of this type is rejected with HOUR and less.
+            return self._texts_of_day(moment, moment.isoformat())
         if moment.tzinfo is None:
             raise ValueError(f"{self.of}: {moment} has no time zone, so its windows are unknown")
         local = moment.astimezone(self.zone)
-        text = local.isoformat(timespec="hours")
+        text = local.isoformat(timespec="minutes")
+        texts = self._texts_of_day(local, text)
+        if self._clock_lengths or self._spans:
+            # The offset tells the second of two equal times of day apart.
+            offset = text[_LENGTHS["MINUTE"] :] if local.fold else ""
+            texts += [text[:length] + offset for length in self._clock_lengths]
+            for minutes, name in self._spans:
+                hour, minute = divmod((local.hour * 60 + local.minute) // minutes * minutes, 60)
+                texts.append(f"{text[:11]}{hour:02}:{minute:02}{offset if minutes < 60 else ''}{name}")
+        return texts
+
+    def _texts_of_day(self, day: date, text: str) -> list[str]:
         texts = [*self._all_time, *[text[:length] for length in self._lengths]]
-        if self._hours:
-            texts.append(text if local.fold else text[:13])
+        if self._weeks:
+            year, week, _ = day.isocalendar()
+            texts.append(f"{year:04}-W{week:02}")
         return texts
 
     def expiry(self, window: str) -> datetime | None:
@@ -122,45 +154,79 @@ class TimeWindows:
         """The first moment after the window. Raises ValueError for ALL_TIME, and for the last year of the calendar."""
         match kind_of(window):
             case "YEAR":
-                end = datetime(int(window) + 1, 1, 1, tzinfo=self.zone)
+                return self._until(RealTypes.datetime(int(window) + 1, 1, 1))
             case "MONTH":
                 years, month = divmod(int(window[5:]), 12)
-                end = datetime(int(window[:4]) + years, month + 1, 1, tzinfo=self.zone)
+                return self._until(RealTypes.datetime(int(window[:4]) + years, month + 1, 1))
+            case "WEEK":
+                monday = RealTypes.datetime.fromisocalendar(int(window[:4]), int(window[6:]), 1)
+                return self._until(monday + timedelta(days=7))
             case "DAY":
-                after = date.fromisoformat(window) + timedelta(days=1)
-                end = datetime(after.year, after.month, after.day, tzinfo=self.zone)
+                return self._until(RealTypes.datetime.fromisoformat(window) + _DAY)
             case "HOUR":
-                day = date.fromisoformat(window[:10])
-                fold = int(len(window) > _LENGTHS["HOUR"])
-                hour = int(window[11:13])
-                start = datetime(day.year, day.month, day.day, hour, tzinfo=self.zone, fold=fold)
-                end = start.astimezone(UTC) + timedelta(hours=1)
-            case _:
-                raise ValueError(f"the window {window} has no end")
-        return end.astimezone(UTC)
+                return self._after(window, _HOUR)
+            case "MINUTE":
+                return self._after(window, _MINUTE)
+            case str() as kind if kind.startswith("PT"):
+                start, length = window.partition("/")[0], _length(kind)
+                if length < _HOUR:
+                    return self._after(start, length)
+                return self._until(RealTypes.datetime.fromisoformat(start) + length)
+        raise ValueError(f"the window {window} has no end")
+
+    def _after(self, start: str, length: timedelta) -> datetime:
+        """The end of a window of an hour or less: if its times come twice, the first ones, or those of its offset."""
+        local = RealTypes.datetime.fromisoformat(start)
+        if local.tzinfo is not None:
+            return (local + length).astimezone(UTC)
+        return (local + length - _INSTANT).replace(tzinfo=self.zone).astimezone(UTC) + _INSTANT
+
+    def _until(self, local: datetime) -> datetime:
+        """The moment after which no time before `local`, of the zone's clock, comes again."""
+        last = (local - _INSTANT).replace(tzinfo=self.zone)
+        return max(last.astimezone(UTC), last.replace(fold=1).astimezone(UTC)) + _INSTANT
 
 
 def kind_of(window: str) -> str:
     """The kind of a window's text."""
     if window == ALL_TIME:
         return ALL_TIME
+    start, _, name = window.partition("/")
+    if name:
+        return name
+    if start[13:14] == ":":
+        return "MINUTE"
     return next((kind for kind, length in _LENGTHS.items() if len(window) == length), "HOUR")
 
 
 def window(
     time: str,
-    *kinds: WindowKind,
+    *kinds: WindowKind | timedelta,
     zone: str = "UTC",
-    keep: Mapping[WindowKind, timedelta] | None = None,
+    keep: Keep | None = None,
     field: str = "window",
 ) -> TimeWindows:
     """The windows that an item counts in, by its field `time`, for `sk.patterns.aggregate`: of ALL_TIME, YEAR, MONTH,
-    DAY and HOUR. Their texts, such as `2026-08-24`, are in the `field` of the aggregate's items. `zone` is an IANA time
-    zone. `keep` says how long after its end a window is kept: the aggregate's table needs a `ttl` field for it.
+    WEEK, DAY, HOUR, MINUTE, and of minutes that divide an hour or hours that divide a day, as `timedelta(minutes=15)`.
+    Their texts, such as `2026-08-24`, are in the `field` of the aggregate's items. `zone` is an IANA time zone. `keep`
+    says how long after its end a window is kept: the aggregate's table needs a `ttl` field for it.
 
         sk.patterns.window("since", "ALL_TIME", "DAY", zone="Europe/Berlin", keep={"DAY": timedelta(days=400)})
     """
-    return TimeWindows(time, kinds, zone, cast("Mapping[str, timedelta] | None", keep), field)
+    return TimeWindows(time, kinds, zone, keep, field)
+
+
+def _name(kind: str | timedelta) -> str:
+    """The name of a kind; that of a length is ISO 8601's."""
+    if isinstance(kind, str):
+        return kind
+    minutes = kind // _MINUTE
+    return f"PT{minutes}M" if minutes % 60 else f"PT{minutes // 60}H"
+
+
+def _length(name: str) -> timedelta:
+    number = int(name[2:-1])
+    return timedelta(minutes=number) if name.endswith("M") else timedelta(hours=number)
 
 
 def _zone(name: str) -> ZoneInfo:
@@ -172,15 +238,17 @@ def _zone(name: str) -> ZoneInfo:
         ) from None
 
 
-def _check(kinds: tuple[str, ...], keep: Mapping[str, Any]) -> None:
+def _check(kinds: tuple[str | timedelta, ...], keep: Mapping[Any, Any]) -> None:
     known = get_args(WindowKind)
     for kind in (*kinds, *keep):
-        if kind not in known:
+        if isinstance(kind, timedelta):
+            _check_length(kind)
+        elif kind not in known:
             raise DeclarationError(f"sk.patterns.window: there is no window {kind!r}{suggestion(str(kind), known)}")
     if not kinds:
         raise DeclarationError(f"sk.patterns.window: name the windows: {', '.join(known)}")
     if len(set(kinds)) < len(kinds):
-        raise DeclarationError(f"sk.patterns.window: a window is named twice: {', '.join(kinds)}")
+        raise DeclarationError(f"sk.patterns.window: a window is named twice: {', '.join(map(str, kinds))}")
     for kind, kept in keep.items():
         if kind not in kinds:
             raise DeclarationError(f"sk.patterns.window: keep names {kind}, which is not one of the windows")
@@ -190,6 +258,42 @@ def _check(kinds: tuple[str, ...], keep: Mapping[str, Any]) -> None:
             )
         if not isinstance(kept, timedelta) or kept < timedelta(0):
             raise DeclarationError(f"sk.patterns.window: keep takes a timedelta for {kind}, not {kept!r}")
+
+
+def _check_length(length: timedelta) -> None:
+    if length in _NAMED:
+        raise DeclarationError(f"sk.patterns.window: the window of {length} is named {_NAMED[length]!r}")
+    is_part_of_hour = _MINUTE < length < _HOUR and not length % _MINUTE and not _HOUR % length
+    is_part_of_day = _HOUR < length < _DAY and not length % _HOUR and not _DAY % length
+    if not (is_part_of_hour or is_part_of_day):
+        raise DeclarationError(
+            f"sk.patterns.window: windows of {length} do not begin at the same times every day; a length is of minutes "
+            "that divide an hour, such as 5, 15 or 30, or of hours that divide a day, such as 2, 6 or 12"
+        )
+
+
+class KeptGroups:
+    """Until when the items of groups are kept: by the function `keep` of `sk.patterns.aggregate`."""
+
+    def __init__(self, fields: Sequence[str], until: Callable[[dict[str, Any]], Any]) -> None:
+        self._fields = tuple(fields)
+        self._function = until
+        self.until = lru_cache(_CACHED)(self._until)
+        """Until when the item of a group is kept; None for ever. Raises ValueError."""
+
+    def has(self, group: tuple[Any, ...], now: datetime) -> bool:
+        """Whether the item of a group is still kept."""
+        until = self.until(group)
+        return until is None or until > now
+
+    def _until(self, group: tuple[Any, ...]) -> datetime | None:
+        fields = dict(zip(self._fields, group, strict=True))
+        until = self._function(fields)
+        if until is None:
+            return None
+        if isinstance(until, datetime) and until.tzinfo is not None:
+            return until
+        raise ValueError(f"keep of {fields} must be a datetime with a time zone, or None, not {until!r}")
 
 
 class Range(NamedTuple):

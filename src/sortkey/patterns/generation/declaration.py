@@ -82,15 +82,18 @@ class Generations(Generic[T]):
             raise
         return await load.publish()
 
-    async def begin(self, session: AsyncSession, *, as_of: datetime, source: str | None = None) -> GenerationLoad[T]:
+    async def begin(
+        self, session: AsyncSession, *, as_of: datetime, source: str | None = None, resume: bool = True
+    ) -> GenerationLoad[T]:
         """A load in steps: `write`, then `publish` or `discard`. `as_of` is the instant up to which the items are
         complete; raises Superseded if what is served is later. `source` is a text that names the items, such as
-        the version of a file: an unfinished load of the same source and as-of is resumed."""
+        the version of a file: an unfinished load of the same source and as-of is resumed, unless `resume` is False;
+        and a load of what is served already does not become what a rollback serves."""
         given: Any = as_of
         if not isinstance(given, datetime) or given.utcoffset() is None:
             raise ValueError(f"as_of is a datetime with a time zone, not {as_of!r}")
         book = self._book(session)
-        return GenerationLoad(book, self.field, self.cls, await book.begin(as_of, source))
+        return GenerationLoad(book, self.field, self.cls, await book.begin(as_of, source, resume))
 
     async def join(self, session: AsyncSession, generation: str) -> GenerationLoad[T]:
         """The load of a generation, by its id, that another process has begun: to write a share of its items."""
@@ -177,6 +180,8 @@ def _check_field(schema: Schema[Any], field: str) -> None:
         raise DeclarationError(f"{schema.name}.{field} must be a text, since loads set it")
     if schema.tag is not None:
         raise DeclarationError(f"{schema.name} has a tag; old generations are deleted by their keys alone")
+    if schema.revision is not None:
+        raise DeclarationError(f"{schema.name}.{schema.revision}: loads do not count the writes of items (sk.version)")
     for layout in schema.layouts.values():
         if field not in layout.partition_fields:
             raise DeclarationError(

@@ -111,11 +111,11 @@ class PointerBook:
     async def generation(self, wanted: str) -> Generation | None:
         return await self.session.get(Generation.key(of=self.of, id=wanted), consistent=True)
 
-    async def begin(self, as_of: datetime, source: str | None) -> Generation:
+    async def begin(self, as_of: datetime, source: str | None, resume: bool) -> Generation:
         """A new generation, or the unfinished one of the same source and as-of."""
         await self.session.put(Pointer(of=self.of), if_absent=True)
         self._require_later(await self.pointer(), as_of)
-        if source is not None:
+        if source is not None and resume:
             for each in await self.generations():
                 if (each.state, each.source, each.as_of) == (LOADING, source, as_of):
                     return await self.touch(each.id, each.rows)
@@ -158,10 +158,20 @@ class PointerBook:
                 await self.discard(generation)
                 raise
             served = Served(id=loaded, as_of=generation.as_of, published=self.now, rows=rows)
-            earlier = [] if pointer.current is None else [pointer.current, *pointer.earlier]
+            earlier = await self._earlier(pointer, generation)
             if await self._put(replace(pointer, current=served, earlier=earlier[: self._keep])):
                 await self.session.put(replace(generation, state=PUBLISHED, rows=rows, touched=self.now))
                 return served
+
+    async def _earlier(self, pointer: Pointer, generation: Generation) -> list[Served]:
+        """What a rollback may serve once this generation is served: not its twin, a load of the same items."""
+        if pointer.current is None:
+            return []
+        if generation.source is not None and pointer.current.as_of == generation.as_of:
+            before = await self.generation(pointer.current.id)
+            if before is not None and before.source == generation.source:
+                return pointer.earlier
+        return [pointer.current, *pointer.earlier]
 
     async def roll_back(self) -> Served:
         while True:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, NamedTuple
 
 import sortkey as sk
+from sortkey_services.goals.months import YEARS, Bounds, bounds_of, is_month, month_of, zone_of
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_YEARS: Final = range(1900, 9000)
-_MONTH: Final = re.compile(r"(?a)(\d{4})-(\d\d)")
 
 
 class BatchRejected(sk.services.JobRejected):
@@ -30,7 +28,9 @@ class BatchRun(NamedTuple):
     as_of: datetime
     """Contributions up to and including this instant count."""
     month: str
-    """`YYYY-MM`, in UTC."""
+    """`YYYY-MM`."""
+    timezone: str = "UTC"
+    """In which the month begins."""
 
     @property
     def day(self) -> date:
@@ -38,19 +38,13 @@ class BatchRun(NamedTuple):
         return self.as_of.astimezone(UTC).date()
 
     @property
-    def first(self) -> datetime:
-        """The beginning of the month."""
-        return datetime.strptime(self.month, "%Y-%m").replace(tzinfo=UTC)
-
-    @property
-    def end(self) -> datetime:
-        """The beginning of the next month."""
-        return (self.first + timedelta(days=31)).replace(day=1)
+    def bounds(self) -> Bounds:
+        return bounds_of(self.month, zone_of(self.timezone))
 
 
-def batch_run(as_of: datetime, month: str | None) -> BatchRun:
-    """By default, the month is as-of's in UTC."""
-    return BatchRun(as_of, f"{as_of.astimezone(UTC):%Y-%m}" if month is None else month)
+def batch_run(as_of: datetime, month: str | None, timezone: str = "UTC") -> BatchRun:
+    """By default, the month is as-of's."""
+    return BatchRun(as_of, month or month_of(as_of, zone_of(timezone)), timezone)
 
 
 def parse_as_of(text: str) -> datetime:
@@ -60,15 +54,13 @@ def parse_as_of(text: str) -> datetime:
         as_of = None
     if as_of is None or as_of.utcoffset() is None:
         raise BatchRejected(f"--as-of {text!r} must be an instant with an offset, such as 2026-05-16T00:00:00Z")
-    # The years at both ends of the calendar have instants that other zones, or the next month, do not.
-    if as_of.year not in _YEARS:
-        raise BatchRejected(f"--as-of {text!r} is out of range; its year must be from {_YEARS[0]} to {_YEARS[-1]}")
+    if as_of.year not in YEARS:
+        raise BatchRejected(f"--as-of {text!r} is out of range; its year must be from {YEARS[0]} to {YEARS[-1]}")
     return as_of
 
 
 def parse_month(text: str) -> str:
-    matched = _MONTH.fullmatch(text)
-    if matched is None or not 1 <= int(matched[2]) <= 12 or int(matched[1]) not in _YEARS:
+    if not is_month(text):
         raise BatchRejected(f"--month {text!r} must be a month, such as 2026-05")
     return text
 

@@ -26,6 +26,8 @@ import sortkey as sk
 from sortkey_services.goals.batch.batch_run import BatchRejected, parse_as_of, parse_month
 from sortkey_services.goals.batch.engine import ENGINES
 from sortkey_services.goals.model import OUTCOMES, TABLES, views
+from sortkey_services.goals.service import read_settings
+from sortkey_services.object_storage import ObjectError, parse_source
 
 if TYPE_CHECKING:
     # Installed with `batch` only.
@@ -56,7 +58,9 @@ class GoalsBatch:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--gold", metavar="DIR", type=Path, help="a folder of Parquet: customers, goals, contributions"
+            "--gold",
+            metavar="DIR",
+            help="a folder of Parquet: customers, goals, contributions; or s3://BUCKET/PREFIX",
         )
         parser.add_argument(
             "--rules", metavar="URL", help="the database with the rules: sqlite:///FILE or postgresql://…"
@@ -64,7 +68,7 @@ class GoalsBatch:
         parser.add_argument(
             "--as-of", metavar="INSTANT", help="up to when gold is complete (that of its newest contribution)"
         )
-        parser.add_argument("--month", metavar="YYYY-MM", help="whose goals and contributions count (as-of's, in UTC)")
+        parser.add_argument("--month", metavar="YYYY-MM", help="whose goals and contributions count (as-of's)")
         parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0], help="what runs the SQL (%(default)s)")
         parser.add_argument("--master", metavar="URL", help="Spark's master (all processors of this machine)")
         parser.add_argument(
@@ -96,17 +100,18 @@ async def _load(run: sk.services.JobRun) -> None:
     arguments = run.arguments
     # Both need the extra `batch`.
     job, demo = import_module(JOB), import_module(DEMO)
-    inputs = None if arguments.demo else job.BatchInputs(**inputs_of(arguments))
+    timezone = read_settings(run.settings).timezone
+    inputs = None if arguments.demo else job.BatchInputs(**inputs_of(arguments), timezone=timezone)
     where = {"engine": arguments.engine, "master": arguments.master, "store": run.store}
     async with run.connect() as session:
         with run.progress as progress, TemporaryDirectory() as folder:
             if inputs is None:
                 await session.create_tables(*TABLES)
-                inputs = await demo.demo_inputs(session, Path(folder), datetime.now(UTC))
+                inputs = await demo.demo_inputs(session, Path(folder), datetime.now(UTC), timezone=timezone)
             progress.part("checking gold and rules")(0, 0)
-            show = progress.part("writing goals", "rows")
+            show, copying = progress.part("writing goals", "rows"), progress.part("copying gold", "bytes")
             try:
-                result = await job.run_batch(session, inputs._replace(**where), progress=show)
+                result = await job.run_batch(session, inputs._replace(**where), progress=show, copying=copying)
             except sk.LoadError as error:
                 # Its last words are about an argument of db.load.
                 what = str(error).partition(" (to continue:")[0]
@@ -139,8 +144,12 @@ def inputs_of(arguments: argparse.Namespace) -> dict[str, Any]:
     for name in ("gold", "rules"):
         if getattr(arguments, name) is None:
             raise BatchRejected(f"--{name} is missing; a load needs --gold DIR and --rules URL")
+    try:
+        gold = parse_source(arguments.gold)
+    except ObjectError as error:
+        raise BatchRejected(f"--gold {error}") from None
     return {
-        "gold": arguments.gold,
+        "gold": gold,
         "rules": arguments.rules,
         "as_of": None if arguments.as_of is None else parse_as_of(arguments.as_of),
         "month": None if arguments.month is None else parse_month(arguments.month),
@@ -155,6 +164,7 @@ def print_result(result: BatchResult) -> None:
     resumed = f", {result.resumed_at:,} of them by an earlier attempt" if result.resumed_at else ""
     sys.stdout.write(f"goals: {result.persons:,} persons{resumed}, month {result.run.month}\n")
     _print_served("serves", result.served, result.run.as_of)
+    sys.stdout.write(f"goals that were reached: {result.reached:,} more\n")
     _print_report(result)
 
 
@@ -205,6 +215,7 @@ def _report(result: BatchResult) -> dict[str, Any]:
         "since": None if counts.since is None else counts.since.isoformat(),
         "lastUpdated": counts.at.isoformat(),
         "persons": result.persons,
+        "reached": result.reached,
         "reconciliation": {name: getattr(counts, name) for name in OUTCOMES},
         "examples": [
             {

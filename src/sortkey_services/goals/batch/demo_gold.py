@@ -23,11 +23,12 @@ import sortkey as sk
 from sortkey_services.goals.batch.batch_run import micros_of
 from sortkey_services.goals.batch.duckdb_engine import literal_path
 from sortkey_services.goals.batch.job import BatchInputs
-from sortkey_services.goals.model import DEMO_COMPETES_AS, PENDING, Pending
+from sortkey_services.goals.ledger import balance, by_month
+from sortkey_services.goals.model import DEMO_COMPETES_AS, GOALS, Pending
+from sortkey_services.goals.months import month_of, zone_of
 from sortkey_services.goals.rules import Rule, Rules
 from sortkey_services.goals.rules_database import write_rules
 
-GOALS: Final = ("SAVINGS_ACCOUNT", "GOVERNMENT_BONDS", "CERTIFICATE_OF_DEPOSIT")
 TIERS: Final = ("BASIC", "SILVER", "GOLD")
 RATES: Final = {"SAVINGS_ACCOUNT": "0.08", "GOVERNMENT_BONDS": "0.12", "CERTIFICATE_OF_DEPOSIT": "0.14"}
 ANA: Final = "ana"
@@ -54,34 +55,41 @@ class Deposit(NamedTuple):
 
 
 async def demo_inputs(
-    session: sk.AsyncSession, folder: Path, now: datetime, as_of: datetime | None = None
+    session: sk.AsyncSession, folder: Path, now: datetime, as_of: datetime | None = None, timezone: str = "UTC"
 ) -> BatchInputs:
     """Writes gold and rules to a folder; gold is complete up to `as_of`, which is `now` by default."""
     complete = as_of or now
-    pending = [each async for each in session.scan(Pending, undecodable="skip") if each.status == PENDING]
-    return await asyncio.to_thread(_write, folder, now, complete, pending)
+    pending = [each async for each in session.scan(Pending, undecodable="skip")]
+    return await asyncio.to_thread(_write, folder, now, complete, pending, timezone)
 
 
-def _write(folder: Path, now: datetime, as_of: datetime, pending: list[Pending]) -> BatchInputs:
+def _write(folder: Path, now: datetime, as_of: datetime, pending: list[Pending], timezone: str) -> BatchInputs:
     gold = folder / "gold"
     # What is drawn depends on the day alone, so that a person's savings do not change from batch to batch.
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     write_gold(gold, persons=PERSONS, as_of=midnight)
-    if pending:
-        deposits = _deposits(pending, _saved(gold, as_of))
+    deposits = _deposits(pending, _saved(gold, as_of), now, timezone) if pending else []
+    if deposits:
         write_gold(gold, persons=PERSONS, as_of=midnight, deposits=deposits)
     rules = f"sqlite:///{folder / 'rules.db'}"
     write_rules(rules, demo_rules())
-    return BatchInputs(gold, rules, as_of, competes_as=DEMO_COMPETES_AS)
+    return BatchInputs(gold, rules, as_of, timezone=timezone, competes_as=DEMO_COMPETES_AS)
 
 
-def _deposits(pending: list[Pending], saved: Saved) -> list[Deposit]:
+def _deposits(pending: list[Pending], saved: Saved, now: datetime, timezone: str) -> list[Deposit]:
     """One for each balance that is above what gold has. A balance below it never came, as far as gold knows."""
-    return [
-        Deposit(f"visitor-{each.person}-{each.goal}", each.person, each.goal, cents, each.updated)
-        for each in pending
-        if (cents := each.balance_cents - saved.get((each.person, each.goal), 0)) > 0
-    ]
+    zone = zone_of(timezone)
+    found = []
+    for row in pending:
+        for month, events in by_month(row.events, zone).items():
+            before = saved.get((row.person, row.goal), 0) if month == month_of(now, zone) else 0
+            said = balance(events, before)
+            at = events[-1].updated
+            # One that is for another month than that of its time would be a contribution of that other month.
+            if said.is_pending and said.cents is not None and month_of(at, zone) == month:
+                name = f"visitor-{row.person}-{row.goal}-{month}"
+                found.append(Deposit(name, row.person, row.goal, said.cents - before, at))
+    return [each for each in found if each.cents > 0]
 
 
 def _saved(gold: Path, as_of: datetime) -> Saved:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 import duckdb
 
 from sortkey_services.goals.batch.batch_run import BatchRejected
-from sortkey_services.goals.batch.engine import Row
+from sortkey_services.goals.batch.engine import GoldFile, Row
 
 MEMORY: Final = "1GB"
 ROWS: Final = 4_096
@@ -33,7 +32,7 @@ class DuckDBEngine:
         self._run("CREATE MACRO unix_micros(instant) AS epoch_us(instant)")
         self._run("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")
 
-    def read(self, view: str, files: Sequence[Path], instants: Sequence[str]) -> None:
+    def read(self, view: str, files: Sequence[GoldFile], instants: Sequence[str]) -> None:
         names = ", ".join(_quoted(literal_path(str(path))) for path in files)
         # What has no zone is in that of the session.
         casts = ", ".join(f"CAST({name} AS TIMESTAMPTZ) AS {name}" for name in instants)

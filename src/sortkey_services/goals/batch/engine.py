@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
 from sortkey_services.goals.batch.batch_run import BatchRejected
+from sortkey_services.object_storage import StoredObject
 
 ENGINES: Final = ("duckdb", "spark")
 _PACKAGES: Final = {"duckdb": ("DuckDB", "batch"), "pyspark": ("PySpark", "spark"), "py4j": ("PySpark", "spark")}
 
 Row = tuple[Any, ...]
+GoldFile = Path | StoredObject
 
 
 class Engine(Protocol):
-    def read(self, view: str, files: Sequence[Path], instants: Sequence[str]) -> None:
-        """Makes a view of Parquet files. The columns `instants` become instants, whatever zone and precision the file
-        has; those without a zone are UTC."""
+    def read(self, view: str, files: Sequence[GoldFile], instants: Sequence[str]) -> None:
+        """Makes a view of Parquet files, which are objects if `reads_in_place` says so. The columns `instants` become
+        instants, whatever zone and precision the file has; those without a zone are UTC."""
         ...
 
     def table(self, view: str, columns: Mapping[str, str], rows: Sequence[Row]) -> None:
@@ -58,6 +60,12 @@ class PartitionedEngine(Protocol):
         it returned. Rows that are equal in the first column of `by` are in one partition, in the order of `by`. Raises
         BatchFailed."""
         ...
+
+
+def reads_in_place(name: str, master: str | None) -> bool:
+    """Whether the engine reads object storage by itself: a cluster cannot see copies on this machine, and this machine
+    needs no jars to read copies."""
+    return name == "spark" and master is not None and not master.startswith("local")
 
 
 def open_engine(name: str, master: str | None) -> Engine:

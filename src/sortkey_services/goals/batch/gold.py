@@ -1,4 +1,5 @@
-"""The gold tables: a folder of Parquet, with one folder for each table; and what must be true of them.
+"""The gold tables: a folder of Parquet, on a disk or on object storage, with one folder for each table; and what must
+be true of them.
 
     customers/*.parquet      person_id, name, tier, language, notifications
     goals/*.parquet          person_id, goal_id, month, target_cents
@@ -10,7 +11,10 @@ rows are checked by SQL before anything is written. Each check names what is wro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
 from hashlib import blake2b
 from operator import itemgetter
 from pathlib import Path
@@ -20,9 +24,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as types
 
-from sortkey_services.goals.batch.batch_run import BatchRejected, BatchRun
-from sortkey_services.goals.batch.engine import Engine
+from sortkey_services.goals.batch.batch_run import BatchFailed, BatchRejected, BatchRun, NotReconciled
+from sortkey_services.goals.batch.engine import Engine, GoldFile
 from sortkey_services.goals.event import MAX_ID_BYTES, error_in_id
+from sortkey_services.object_storage import (
+    THREADS,
+    Address,
+    ObjectError,
+    ObjectFile,
+    ObjectStorage,
+    ShowCopied,
+    StoredObject,
+    copied,
+    is_hidden,
+)
 
 MAX_TEXT: Final = 10_000
 MAX_GOALS: Final = 500
@@ -68,45 +83,125 @@ class Gold(NamedTuple):
     """The checked files of the tables, by the table's name. Those with the same types are together: an engine takes the
     types of all files that it reads at once from one of them."""
 
-    files: Mapping[str, list[list[Path]]]
+    source: Path | Address
+    files: Mapping[str, list[list[GoldFile]]]
+    fingerprint: str
+    """Another one if a file was replaced: a load can only be resumed with the same files."""
 
     @property
-    def fingerprint(self) -> str:
-        """Another one if a file was replaced: a load can only be resumed with the same files."""
-        parts = [
-            f"{path}:{stat.st_size}:{stat.st_mtime_ns}"
-            for groups in self.files.values()
-            for paths in groups
-            for path in paths
-            for stat in [path.stat()]
-        ]
-        return blake2b("\n".join(parts).encode(), digest_size=12).hexdigest()
+    def objects(self) -> list[StoredObject]:
+        return [each for each in _flat(self.files) if isinstance(each, StoredObject)]
+
+    def require_unchanged(self) -> None:
+        """Raises BatchFailed if an object that an engine has read in its place was replaced or removed since."""
+        if not isinstance(self.source, Address) or not self.objects:
+            return
+        try:
+            storage = ObjectStorage()
+            now = {each for name in COLUMNS for each in storage.files(self.source.child(name).folder)}
+        except ObjectError as error:
+            raise BatchFailed(f"{error}; so nobody knows whether gold has changed") from None
+        for each in self.objects:
+            if each not in now:
+                raise BatchFailed(f"{each} was replaced or removed while it was read; run the command again")
 
 
-def find_gold(folder: Path) -> Gold:
+def find_gold(source: Path | Address) -> Gold:
     """Raises BatchRejected for a folder or a column that is missing, and for a column of another type."""
-    if not folder.is_dir():
-        raise BatchRejected(f"--gold {folder}: there is no such folder")
-    return Gold({name: _files(folder / name, columns) for name, columns in COLUMNS.items()})
+    if isinstance(source, Path):
+        if not source.is_dir():
+            raise BatchRejected(f"--gold {source}: there is no such folder")
+        files = {name: _by_types(_paths(source / name), columns) for name, columns in COLUMNS.items()}
+    else:
+        try:
+            storage = ObjectStorage()
+            # All listed, before the first is read: one that is missing is found at once.
+            listed = {name: _objects(storage, source.child(name)) for name in COLUMNS}
+            files = {name: _by_types(listed[name], columns, storage) for name, columns in COLUMNS.items()}
+        except ObjectError as error:
+            raise BatchRejected(f"--gold {error}") from None
+    return Gold(source, files, _fingerprint(files))
 
 
-def _files(folder: Path, columns: Mapping[str, ColumnType]) -> list[list[Path]]:
+def _paths(folder: Path) -> list[GoldFile]:
     if not folder.is_dir():
         raise BatchRejected(f"{folder}: there is no such folder; gold has {', '.join(COLUMNS)}")
-    by_types: dict[str, list[Path]] = {}
-    for path in sorted(folder.rglob("*.parquet")):
-        # What is unfinished, and what Spark and others note beside their files, as _temporary, _SUCCESS, _delta_log.
-        if not any(part[0] in "._" for part in path.relative_to(folder).parts):
-            by_types.setdefault(_types(path, columns), []).append(path.resolve())
-    if not by_types:
+    found = sorted(path for path in folder.rglob("*.parquet") if not is_hidden(path.relative_to(folder).parts))
+    # Spark gives such a name to a folder of files, too.
+    files: list[GoldFile] = [path.resolve() for path in found if not path.is_dir()]
+    if not files:
         raise BatchRejected(f"{folder}: there is no Parquet file in it")
+    return files
+
+
+def _objects(storage: ObjectStorage, folder: Address) -> list[GoldFile]:
+    found: list[GoldFile] = [each for each in storage.files(folder.folder) if each.address.key.endswith(".parquet")]
+    if not found:
+        raise BatchRejected(f"--gold: there is no Parquet file below {folder.folder}; gold has {', '.join(COLUMNS)}")
+    return found
+
+
+def _by_types(
+    files: Sequence[GoldFile], columns: Mapping[str, ColumnType], storage: ObjectStorage | None = None
+) -> list[list[GoldFile]]:
+    by_types: dict[str, list[GoldFile]] = {}
+    # Each footer of an object is a request.
+    with ThreadPoolExecutor(1 if storage is None else THREADS) as pool:
+        for file, types_of in zip(files, pool.map(partial(_types, columns, storage), files), strict=True):
+            by_types.setdefault(types_of, []).append(file)
     return [*by_types.values()]
 
 
-def _types(path: Path, columns: Mapping[str, ColumnType]) -> str:
+def _flat(files: Mapping[str, list[list[GoldFile]]]) -> list[GoldFile]:
+    return [file for groups in files.values() for group in groups for file in group]
+
+
+def _fingerprint(files: Mapping[str, list[list[GoldFile]]]) -> str:
+    parts = [_version(file) for file in _flat(files)]
+    return blake2b("\n".join(parts).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+
+
+def _version(file: GoldFile) -> str:
+    if isinstance(file, StoredObject):
+        return f"{file}:{file.size}:{file.etag}"
+    found = file.stat()
+    return f"{file}:{found.st_size}:{found.st_mtime_ns}"
+
+
+@asynccontextmanager
+async def readable(gold: Gold, *, in_place: bool, show: ShowCopied | None = None) -> AsyncIterator[Gold]:
+    """The gold with files that an engine can open: of objects, copies, unless it reads them in their place. Errors name
+    the objects."""
+    if not isinstance(gold.source, Address) or in_place:
+        try:
+            yield gold
+        except ObjectError as error:
+            raise BatchRejected(f"--gold {error}") from None
+        return
+    objects = gold.objects
+    try:
+        async with copied(ObjectStorage(), gold.source, objects, show) as copies:
+            path_of = dict(zip(objects, copies.paths, strict=True))
+            files: dict[str, list[list[GoldFile]]] = {
+                name: [[path_of[each] for each in group if isinstance(each, StoredObject)] for group in groups]
+                for name, groups in gold.files.items()
+            }
+            try:
+                yield gold._replace(files=files)
+            except (BatchRejected, BatchFailed, NotReconciled) as error:
+                raise type(error)(copies.named(str(error))) from error
+    except ObjectError as error:
+        raise BatchRejected(f"--gold {error}") from None
+
+
+def _types(columns: Mapping[str, ColumnType], storage: ObjectStorage | None, path: GoldFile) -> str:
     """The types of the columns of a file, which are right."""
     try:
-        schema = pq.read_schema(path)
+        if isinstance(path, StoredObject):
+            assert storage is not None
+            schema = pq.read_schema(ObjectFile(storage, path))
+        else:
+            schema = pq.read_schema(path)
     except (pa.ArrowException, OSError) as error:
         raise BatchRejected(f"{path}: cannot be read as Parquet: {' '.join(str(error).split())}") from None
     _check_names(path, schema.names)
@@ -119,7 +214,7 @@ def _types(path: Path, columns: Mapping[str, ColumnType]) -> str:
     return ", ".join(str(schema.field(name).type) for name in columns)
 
 
-def _check_names(path: Path, names: Sequence[str]) -> None:
+def _check_names(path: GoldFile, names: Sequence[str]) -> None:
     """To the engines, names that differ only in case are one: they would read a column that was not checked."""
     seen: dict[str, str] = {}
     for name in names:

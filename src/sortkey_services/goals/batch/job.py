@@ -27,12 +27,14 @@ from sortkey_services.goals.batch.batch_run import (
     instant_of,
     micros_of,
 )
-from sortkey_services.goals.batch.engine import Engine, PartitionedEngine, open_engine
-from sortkey_services.goals.batch.gold import COLUMNS, INSTANT, Gold, check_gold, find_gold
+from sortkey_services.goals.batch.engine import Engine, PartitionedEngine, open_engine, reads_in_place
+from sortkey_services.goals.batch.gold import COLUMNS, INSTANT, Gold, check_gold, find_gold, readable
 from sortkey_services.goals.batch.person_goals import BY, CONTRIBUTIONS, STEPS, PartitionWrite, person_views
+from sortkey_services.goals.batch.reached_goals import note_reached
 from sortkey_services.goals.batch.reconciliation import Reconciled, Reconciler
 from sortkey_services.goals.model import TABLES, PersonView, views
 from sortkey_services.goals.rules import Rule, Rules, RulesError, read_rules
+from sortkey_services.object_storage import Address
 
 _PART: Final = 1_000
 """Persons that are made at a time, in a thread beside the event loop."""
@@ -43,14 +45,16 @@ _ALL: Final = "SELECT * FROM person_goals"
 
 
 class BatchInputs(NamedTuple):
-    gold: Path
-    """The folder with the Parquet files."""
+    gold: Path | Address
+    """The folder with the Parquet files, or its address on object storage."""
     rules: str
     """The URL of the database with the rules."""
     as_of: datetime | None = None
     """The instant up to which gold is complete; by default, that of its newest contribution, unless in the future."""
     month: str | None = None
-    """`YYYY-MM`; by default as-of's, in UTC."""
+    """`YYYY-MM`; by default as-of's."""
+    timezone: str = "UTC"
+    """In which a month begins."""
     engine: str = "duckdb"
     master: str | None = None
     """Spark's master; by default, all processors of this machine."""
@@ -68,12 +72,15 @@ class BatchResult(NamedTuple):
     resumed_at: int
     """So many of the persons had been written by an earlier attempt."""
     reconciled: Reconciled
+    reached: int
+    """So many goals were found completed for the first time in their month."""
 
 
 class _Prepared(NamedTuple):
     """Inputs that were checked."""
 
     engine: Engine
+    gold: Gold
     run: BatchRun
     persons: int
     source: str
@@ -88,12 +95,27 @@ async def run_batch(
     *,
     now: datetime | None = None,
     progress: sk.services.Progress | None = None,
+    copying: sk.services.Progress | None = None,
     engine: Engine | None = None,
 ) -> BatchResult:
     """Raises BatchRejected for wrong inputs, Superseded if a later as-of is served, LoadError or BatchFailed if a load
-    fails. What is served has not changed then. `engine` is one that is open already, and stays open."""
-    updated = now or datetime.now(UTC)
+    fails. What is served has not changed then. `copying` is told of bytes that come from object storage. `engine` is
+    one that is open already, and stays open."""
     rules, gold = await asyncio.to_thread(_read, inputs)
+    in_place = reads_in_place(inputs.engine, inputs.master)
+    async with readable(gold, in_place=in_place, show=copying) as files:
+        return await _run(session, inputs, rules, files, now or datetime.now(UTC), progress, engine)
+
+
+async def _run(
+    session: sk.AsyncSession,
+    inputs: BatchInputs,
+    rules: Rules,
+    gold: Gold,
+    updated: datetime,
+    progress: sk.services.Progress | None,
+    engine: Engine | None,
+) -> BatchResult:
     running = engine
     if running is None:
         running = await asyncio.to_thread(open_engine, inputs.engine, inputs.master)
@@ -104,8 +126,8 @@ async def run_batch(
             served, resumed_at = await _load(session, prepared, updated, progress)
         except (BotoCoreError, ClientError) as error:
             raise BatchFailed(f"the store failed: {' '.join(str(error).split())}") from error
-        reconciled = await _reconcile(session, prepared, updated, served)
-        return BatchResult(prepared.run, served, prepared.persons, resumed_at, reconciled)
+        reached, reconciled = await _follow_up(session, prepared, updated, served)
+        return BatchResult(prepared.run, served, prepared.persons, resumed_at, reconciled, reached)
     finally:
         if engine is None:
             await asyncio.to_thread(running.close)
@@ -124,12 +146,12 @@ def _prepare(engine: Engine, inputs: BatchInputs, rules: Rules, gold: Gold, now:
     for name in COLUMNS:
         _read_table(engine, name, gold)
     engine.view("contributions", CONTRIBUTIONS)
-    run = batch_run(inputs.as_of or _newest(engine, now), inputs.month)
+    run = batch_run(inputs.as_of or _newest(engine, now), inputs.month, inputs.timezone)
     valid = rules.on(run.day)
     _register(engine, run, valid)
     persons = check_gold(engine, run)
     source, store = _source(gold, valid, run, inputs.engine), _shared_store(engine, inputs.store)
-    return _Prepared(engine, run, persons, source, store, inputs.competes_as or run.as_of)
+    return _Prepared(engine, gold, run, persons, source, store, inputs.competes_as or run.as_of)
 
 
 def _read_table(engine: Engine, name: str, gold: Gold) -> None:
@@ -165,7 +187,7 @@ def _newest(engine: Engine, now: datetime) -> datetime:
 
 def _register(engine: Engine, run: BatchRun, valid: list[Rule]) -> None:
     bounds = {"month": "STRING", "first_micros": "BIGINT", "end_micros": "BIGINT", "as_of_micros": "BIGINT"}
-    row = (run.month, micros_of(run.first), micros_of(run.end), micros_of(run.as_of))
+    row = (run.month, *map(micros_of, run.bounds), micros_of(run.as_of))
     engine.table("batch_run", bounds, [row])
     columns = {"goal_id": "STRING", "tier": "STRING", "special_rate": "STRING"}
     engine.table("rules", columns, [(rule.goal, rule.tier, str(rule.rate)) for rule in valid])
@@ -176,7 +198,7 @@ def _register(engine: Engine, run: BatchRun, valid: list[Rule]) -> None:
 def _source(gold: Gold, valid: list[Rule], run: BatchRun, engine: str) -> str:
     """Names everything that the persons follow from, and their order."""
     rules = blake2b(repr(sorted(valid, key=lambda rule: rule[:2])).encode(), digest_size=12).hexdigest()
-    return f"{engine} {run.month} {run.as_of.isoformat()} gold:{gold.fingerprint} rules:{rules}"
+    return f"{engine} {run.month} {run.timezone} {run.as_of.isoformat()} gold:{gold.fingerprint} rules:{rules}"
 
 
 async def _load(
@@ -184,14 +206,16 @@ async def _load(
 ) -> tuple[sk.patterns.Served, int]:
     """What is served, and where an earlier attempt had stopped."""
     # What partitions have written has no order, so it cannot be resumed.
-    source = prepared.source if prepared.shared_store is None else None
-    load = await views.begin(session, as_of=prepared.competes_as, source=source)
-    if source is not None:
+    resume = prepared.shared_store is None
+    load = await views.begin(session, as_of=prepared.competes_as, source=prepared.source, resume=resume)
+    if resume:
         await _write(load, prepared, updated, progress)
+        await asyncio.to_thread(prepared.gold.require_unchanged)
         served = await load.publish()
     else:
         try:
             written = await _write_by_partition(load, prepared, updated, progress)
+            await asyncio.to_thread(prepared.gold.require_unchanged)
         except BatchFailed:
             await load.discard()
             raise
@@ -199,11 +223,12 @@ async def _load(
     return served, load.resumed_at
 
 
-async def _reconcile(
+async def _follow_up(
     session: sk.AsyncSession, prepared: _Prepared, now: datetime, served: sk.patterns.Served
-) -> Reconciled:
+) -> tuple[int, Reconciled]:
     try:
-        return await Reconciler(session, prepared.engine, prepared.run, now).run()
+        reached = await note_reached(session, prepared.engine, prepared.run, now)
+        return reached, await Reconciler(session, prepared.engine, prepared.run, now).run()
     except (BotoCoreError, ClientError, sk.ModelError, BatchRejected) as error:
         what = f"generation {served.id} is served, but was not reconciled: {' '.join(str(error).split())}"
         raise NotReconciled(f"{what}; the same command does both again") from error

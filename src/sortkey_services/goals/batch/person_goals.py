@@ -90,13 +90,13 @@ def person_views(rows: Iterable[Row], run: BatchRun, updated: datetime) -> Itera
             tier=tier,
             language=language,
             notifications=notifications,
-            goals=[] if goal is None else [_goal_view(row) for row in of_person],
+            goals=[] if goal is None else [_goal_view(row, run.month) for row in of_person],
             updated=updated,
             as_of=run.as_of,
         )
 
 
-def _goal_view(row: Row) -> GoalView:
+def _goal_view(row: Row, month: str) -> GoalView:
     goal, target_cents, saved_cents, status, rate, latest_micros = row[5:]
     return GoalView(
         goal=goal,
@@ -105,6 +105,7 @@ def _goal_view(row: Row) -> GoalView:
         status=status,
         rate=_rate(rate),
         latest=None if latest_micros is None else instant_of(latest_micros),
+        month=month,
     )
 
 

@@ -24,12 +24,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
 from sortkey_services.goals.batch.batch_run import BatchFailed, BatchRejected
-from sortkey_services.goals.batch.engine import Row
+from sortkey_services.goals.batch.engine import GoldFile, Row
+from sortkey_services.object_storage import ObjectStorage, StoredObject
 
 HERE: Final = "local[*,4]"
 """All processors of this machine; a task that fails is tried up to four times."""
 ROWS: Final = 4_096
 _PATTERN: Final = frozenset("*?[]{},\\")
+_S3A: Final = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+_PACKAGE: Final = "org.apache.hadoop:hadoop-aws"
 _CALL: Final = "An error occurred while calling "
 PARTITIONS: Final = 32
 """Of the rows that are written: each is a task of its own, and a step of the progress bar."""
@@ -125,9 +128,11 @@ class SparkEngine:
         """Spark Connect runs no functions of ours beside the data."""
         return not self.master.startswith("sc://")
 
-    def read(self, view: str, files: Sequence[Path], instants: Sequence[str]) -> None:
-        with _errors():
-            found = self._session.read.parquet(*map(_literal, files))
+    def read(self, view: str, files: Sequence[GoldFile], instants: Sequence[str]) -> None:
+        is_stored = any(isinstance(each, StoredObject) for each in files)
+        with self._s3a_errors() if is_stored else _errors():
+            reader = self._session.read.options(**ObjectStorage().s3a_settings) if is_stored else self._session.read
+            found = reader.parquet(*map(_literal, files))
             kinds = dict(found.dtypes)
             for name in instants:
                 # Nanoseconds are read as numbers. What has no zone is in that of the session.
@@ -174,14 +179,44 @@ class SparkEngine:
     def close(self) -> None:
         self._stop()
 
+    @contextmanager
+    def _s3a_errors(self) -> Iterator[None]:
+        """Spark is installed without what reads object storage."""
+        try:
+            with _errors():
+                yield
+        except BatchRejected as error:
+            if _S3A not in str(error):
+                raise
+            package = f"{_PACKAGE}:{self._hadoop_version}"
+            advice = f"start it with spark.jars.packages={package} (in spark-defaults.conf), or use --master local[*]"
+            raise BatchRejected(f"Spark at {self.master} cannot read s3:// without {package}; {advice}") from None
+
+    @property
+    def _hadoop_version(self) -> str:
+        """The package must have the version of the cluster, which Spark Connect does not tell."""
+        if not self.writes_by_partition:
+            return "VERSION-OF-ITS-HADOOP"
+        jvm: Any = self._session.sparkContext._jvm
+        return str(jvm.org.apache.hadoop.util.VersionInfo.getVersion())
+
     def _grouped(self, sql: str, by: Sequence[str]) -> DataFrame:
         return self._session.sql(sql).repartition(self.partitions, by[0]).sortWithinPartitions(*by)
 
 
-def _literal(path: Path) -> str:
+def _literal(file: GoldFile) -> str:
     """A path as the pattern that matches this path alone: Spark takes every name of a file as a pattern, and decodes no
     percent signs."""
-    return "file://" + "".join(f"\\{letter}" if letter in _PATTERN else letter for letter in str(path))
+    if isinstance(file, Path):
+        return f"file://{_escaped(str(file))}"
+    bucket, key = file.address
+    if not {"", ".", ".."}.isdisjoint(key.split("/")):
+        raise BatchRejected(f"{file}: Spark reads no key with // or /./ or /../; use --master local[*], or rename it")
+    return f"s3a://{bucket}/{_escaped(key)}"
+
+
+def _escaped(path: str) -> str:
+    return "".join(f"\\{letter}" if letter in _PATTERN else letter for letter in path)
 
 
 @contextmanager

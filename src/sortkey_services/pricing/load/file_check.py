@@ -9,7 +9,7 @@ those of a request.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
@@ -17,8 +17,10 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec.structs import replace
 
-from sortkey_services.pricing.checks import ChangeChecks, CheckedChange
+import sortkey as sk
+from sortkey_services.pricing.checks import ChangeChecks, CheckedChange, ZoneOf, no_zone
 from sortkey_services.pricing.load.price_files import COLUMNS, PriceFile, RawRow, RowMistake, ShowRead
+from sortkey_services.pricing.model import StoreRow
 from sortkey_services.pricing.prices import ALL_CHANNELS, ChangeInput, PriceAction, PriceKind
 
 NAMED_MISTAKES: Final = 20
@@ -92,7 +94,7 @@ def _find_repeated(file: PriceFile, check: RowCheck, hashes: set[int], report: F
         if key in found:
             store, channel, kind, product = key
             price = f"the {kind} price of product {product} in store {store}, channel {channel}"
-            report.add(RowMistake(number, f"has {price} again, which {file.row_name} {found[key]} has"))
+            report.add(RowMistake(number, f"has {price} again, which {file.place(found[key])} has"))
         else:
             found[key] = number
     report.mistakes.sort()
@@ -107,12 +109,14 @@ class RowCheck:
     """A row is *direct* if it sets a price from an instant that has passed: where there are no prices yet, it is
     written as it will be read. All others are changes, which the service makes.
 
-    `since` is the latest instant of a direct row, and that of a row without one; in microseconds since 1970.
+    `since` is the latest instant of a direct row, and that of a row without one; in microseconds since 1970. A row with
+    a local time is a change: its instant depends on its store.
     """
 
-    def __init__(self, currency: str, since: int) -> None:
+    def __init__(self, currency: str, since: int, zone_of: ZoneOf = no_zone) -> None:
+        self._zone_of = zone_of
         self._checks = ChangeChecks(currency)
-        self._since = since
+        self.since = since
         self._stores: Memo[Any, str | None] = Memo(self._store)
         self._products: Memo[Any, str | None] = Memo(self._product)
         self._manners: Memo[Any, tuple[str, PriceKind] | None] = Memo(self._manner)
@@ -131,13 +135,17 @@ class RowCheck:
 
     def mistakes(self, row: RawRow) -> list[str]:
         """Of a row that is not direct; none if it is a change."""
+        found = self.change(row)
+        return [] if isinstance(found, CheckedChange) else list(found)
+
+    def change(self, row: RawRow) -> CheckedChange | Sequence[str]:
+        """A row that is not direct, or all of its mistakes."""
         broken = [
             name for name, value in zip(COLUMNS, row, strict=True) if isinstance(value, str) and not _is_whole(value)
         ]
         if broken:
             return [f"{name}: is not UTF-8" for name in broken]
-        found = self._checks.change(change_of(row), self._since)
-        return [] if isinstance(found, CheckedChange) else list(found)
+        return self._checks.change(change_of(row), self.since, self._zone_of)
 
     def _store(self, store: str | None) -> str | None:
         found = self._tried(store=store or "")
@@ -164,14 +172,20 @@ class RowCheck:
 
     def _instant(self, at: Any) -> int | None:
         if at is None:
-            return self._since
+            return self.since
         found = self._tried(effective_at=at)
-        return None if found is None or found.at is None or found.at > self._since else found.at
+        return None if found is None or found.at is None or found.at > self.since else found.at
 
     def _tried(self, **values: Any) -> CheckedChange | None:
         """A change that has these values and is right otherwise; None if they are wrong."""
-        found = self._checks.change(replace(_RIGHT, **values), self._since)
+        found = self._checks.change(replace(_RIGHT, **values), self.since)
         return found if isinstance(found, CheckedChange) else None
+
+
+async def zones_of_stores(session: sk.AsyncSession, default: str | None) -> ZoneOf:
+    """Of all stores, whatever a file has: a chain has thousands, in small rows of one partition."""
+    zones = {row.store: row.time_zone async for row in session.iterate(StoreRow.key(), consistent=True)}
+    return lambda store: zones.get(store, default)
 
 
 def change_of(row: RawRow, since: datetime | None = None) -> ChangeInput:
@@ -216,9 +230,11 @@ class SeenKeys:
     def __init__(self) -> None:
         self._parts = [array("Q") for _ in range(PARTS)]
 
-    def add(self, key: Hashable) -> None:
+    def add(self, key: Hashable) -> int:
+        """Returns its hash."""
         found = hash(key) & _MASK
         self._parts[found % PARTS].append(found)
+        return found
 
     def repeated(self) -> set[int]:
         """Hashes that were added more than once; forgets all."""

@@ -1,4 +1,5 @@
-"""Files of prices: CSV, JSON lines or Parquet, opened by their format and read row by row, before anything is checked.
+"""Files of prices: CSV, JSON lines or Parquet, or a folder of them, opened by their format and read row by row, before
+anything is checked.
 
 The columns are the members of a change as `POST /pricing/changes` takes them. A reader gives a row as its number in the
 file and one value for each column, None where the file has none; or as a `RowMistake`, if it cannot be read.
@@ -7,8 +8,9 @@ file and one value for each column, None where the file has none; or as a `RowMi
 from __future__ import annotations
 
 import csv
+import os
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from importlib import import_module
@@ -20,11 +22,15 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
+from sortkey_services.object_storage import is_hidden
+
 COLUMNS: Final = ("store", "product", "channel", "kind", "action", "amount", "currency", "effectiveAt")
 REQUIRED: Final = ("store", "product")
 _LOWER: Final = {name.lower(): name for name in COLUMNS}
 _LINES_BETWEEN_REPORTS: Final = 4096
 _ROWS_AT_A_TIME: Final = 8192
+_ROW_BITS: Final = 40
+"""Of a row's number in a folder. The bits above are the number of its file."""
 _MOST_DIGITS: Final = 20
 """More than any amount has."""
 
@@ -41,7 +47,7 @@ class RowMistake(NamedTuple):
     """A row that cannot be loaded, and why."""
 
     row: int
-    """Its line in a file of text, otherwise its number; from 1."""
+    """Its line in a file of text, otherwise its number, from 1; `place` of its file tells it to a person."""
     message: str
 
 
@@ -51,9 +57,8 @@ ShowRead = Callable[[int, int], None]
 
 
 class PriceFile(Protocol):
-    @property
-    def row_name(self) -> str:
-        """What the number of a row is: `line` or `row`."""
+    def place(self, row: int) -> str:
+        """What the number of a row means to a person: `line 7`; of a folder, `PATH, line 7`."""
         ...
 
     def read(self, show: ShowRead) -> Read:
@@ -64,10 +69,11 @@ class PriceFile(Protocol):
 class CsvFile:
     """UTF-8, the first line names the columns, an empty cell is no value."""
 
-    row_name = "line"
-
     def __init__(self, path: Path) -> None:
         self._path = path
+
+    def place(self, row: int) -> str:
+        return f"line {row}"
 
     def read(self, show: ShowRead) -> Read:
         total = self._path.stat().st_size
@@ -133,10 +139,11 @@ class Line(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
 class JsonLinesFile:
     """One object a line, with the members of a change. Empty lines are skipped."""
 
-    row_name = "line"
-
     def __init__(self, path: Path) -> None:
         self._path = path
+
+    def place(self, row: int) -> str:
+        return f"line {row}"
 
     def read(self, show: ShowRead) -> Read:
         total, done = self._path.stat().st_size, 0
@@ -196,13 +203,14 @@ def _plain(amount: Decimal) -> str:
 class ParquetFile:
     """A column for each member of a change. A timestamp without a zone is UTC."""
 
-    row_name = "row"
-
     def __init__(self, path: Path) -> None:
         """Raises ModuleNotFoundError without pyarrow, which the extra `batch` installs."""
         self._path = path
         import_module("pyarrow.parquet")
         self._arrow: Any = import_module("pyarrow")
+
+    def place(self, row: int) -> str:
+        return f"row {row}"
 
     def read(self, show: ShowRead) -> Read:
         arrow = self._arrow
@@ -273,14 +281,82 @@ FORMATS: Final[Mapping[str, Callable[[Path], PriceFile]]] = {
     "jsonl": JsonLinesFile,
     "parquet": ParquetFile,
 }
+_GIVE_FORMAT: Final = f"give --format {'|'.join(FORMATS)}"
 SUFFIXES: Final[Mapping[str, str]] = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+
+
+class FolderFile:
+    """All files of a folder and of the folders in it, in the order of their paths, as one."""
+
+    def __init__(self, folder: Path, format_name: str | None) -> None:
+        """Raises UnusableFile, as `folder_format` does."""
+        self._paths = folder_paths(folder)
+        files = {str(path): path.relative_to(folder).parts for path in self._paths}
+        make = FORMATS[folder_format(str(folder), files, format_name)]
+        self._files = [make(path) for path in self._paths]
+
+    def place(self, row: int) -> str:
+        number, in_file = divmod(row, 1 << _ROW_BITS)
+        return f"{self._paths[number]}, {self._files[number].place(in_file)}"
+
+    def read(self, show: ShowRead) -> Read:
+        sizes = [path.stat().st_size for path in self._paths]
+        total, before = sum(sizes), 0
+        for number, (file, size) in enumerate(zip(self._files, sizes, strict=True)):
+            first = number << _ROW_BITS
+
+            def show_bytes(done: int, of: int, before: int = before, size: int = size) -> None:
+                show(before + size * done // max(of, 1), total)
+
+            for each in file.read(show_bytes):
+                if isinstance(each, RowMistake):
+                    yield RowMistake(first + each.row, each.message)
+                else:
+                    yield first + each[0], each[1]
+            before += size
+
+
+def folder_paths(folder: Path) -> list[Path]:
+    """All files below, but for hidden ones, in the order of their paths. Raises OSError for a folder that cannot be
+    read, whose files would be missing."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    found = [Path(parent, name) for parent, _, names in os.walk(folder, onerror=fail) for name in names]
+    return sorted(path for path in found if path.is_file() and not is_hidden(path.relative_to(folder).parts))
+
+
+def folder_format(folder: str, files: Mapping[str, Sequence[str]], format_name: str | None) -> str:
+    """The one format of a folder's files, which are named with the parts of their paths within the folder. Raises
+    UnusableFile for a file that would be left out, and for a column in a folder's name, which is in no row."""
+    if not files:
+        raise UnusableFile(f"there is no file of prices in {folder}")
+    first: dict[str, str] = {}
+    for file, (*folders, name) in files.items():
+        for part in folders:
+            column = _LOWER.get(part.partition("=")[0].lower()) if "=" in part else None
+            if column is not None:
+                raise UnusableFile(f"{file}: {part} is not read as a column; write {column} into the files")
+        found = SUFFIXES.get(Path(name).suffix.lower()) or format_name
+        if found is None:
+            raise UnusableFile(f"{file}: the format is not known by its suffix; {_GIVE_FORMAT}")
+        first.setdefault(found, file)
+    one, *others = first.items()
+    if others:
+        raise UnusableFile(f"{one[1]} is {one[0]} and {others[0][1]} is {others[0][0]}; a folder has one format")
+    if format_name is not None and one[0] != format_name:
+        raise UnusableFile(f"{one[1]} is {one[0]} by its suffix, not {format_name}; leave --format out")
+    return one[0]
 
 
 def price_file(path: Path, format_name: str | None = None) -> PriceFile:
     """By the format, or else by the file's suffix. Raises UnusableFile; without pyarrow, ModuleNotFoundError."""
+    if path.is_dir():
+        return FolderFile(path, format_name)
     if not path.is_file():
         raise UnusableFile(f"there is no file {path}" if not path.exists() else f"{path} is not a file")
     name = format_name or SUFFIXES.get(path.suffix.lower())
     if name is None:
-        raise UnusableFile(f"{path}: the format is not known by its suffix; give --format {'|'.join(FORMATS)}")
+        raise UnusableFile(f"{path}: the format is not known by its suffix; {_GIVE_FORMAT}")
     return FORMATS[name](path)

@@ -20,6 +20,8 @@ from sortkey_services.goals.rules_database import write_rules
 from tests.maven import free_port
 from tests.sortkey_services.goals.batch.small_gold import AS_OF, SmallGold, may
 
+pytestmark = pytest.mark.slow
+
 
 def rejection(inputs: BatchInputs) -> str:
     async def attempt() -> str:

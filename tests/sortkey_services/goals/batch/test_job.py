@@ -22,6 +22,8 @@ from sortkey_services.goals.rules import Rule, Rules
 from sortkey_services.goals.rules_database import write_rules
 from tests.sortkey_services.goals.batch.small_gold import AS_OF, FOLDERS, SmallGold, may, pattern_folder
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 5, 16, 3, tzinfo=UTC)
 
 
@@ -59,7 +61,12 @@ async def served_on(store: str, inputs: BatchInputs) -> None:
         notifications=True,
         goals=[
             GoalView(
-                goal="GOVERNMENT_BONDS", target_cents=150_000, saved_cents=0, status="NOT_STARTED", rate=Decimal("0.12")
+                goal="GOVERNMENT_BONDS",
+                target_cents=150_000,
+                saved_cents=0,
+                status="NOT_STARTED",
+                rate=Decimal("0.12"),
+                month="2026-05",
             ),
             GoalView(
                 goal="SAVINGS_ACCOUNT",
@@ -68,6 +75,7 @@ async def served_on(store: str, inputs: BatchInputs) -> None:
                 status="IN_PROGRESS",
                 rate=Decimal("0.08"),
                 latest=datetime(2026, 5, 14, 23, 59, tzinfo=UTC),
+                month="2026-05",
             ),
         ],
         updated=NOW,
@@ -166,6 +174,30 @@ def test_a_later_load_replaces_all_and_a_rollback_restores_all(gold: SmallGold) 
     asyncio.run(story())
 
 
+# A rollback must serve what was served before, not the same once more.
+def test_the_same_batch_twice_leaves_what_a_rollback_serves(gold: SmallGold) -> None:
+    async def story() -> None:
+        async with sk.async_connect("memory:") as db:
+            first = await run_batch(db, gold.write(), now=NOW)
+            gold.contribute(amount_cents=1)
+            inputs = gold.write()._replace(as_of=AS_OF + timedelta(days=1))
+            for _ in range(2):
+                await run_batch(db, inputs, now=NOW)
+            assert (await views.roll_back(db)).id == first.served.id
+
+    asyncio.run(story())
+
+
+# Lisbon's May began an hour before that of UTC.
+def test_a_month_begins_in_its_time_zone(gold: SmallGold) -> None:
+    gold.contribute(effective_at=datetime(2026, 4, 30, 23, 30), amount_cents=1)  # noqa: DTZ001  the file has no zone
+    inputs = gold.write()
+    assert saved(inputs)["SAVINGS_ACCOUNT"] == 32_000
+    assert saved(inputs._replace(timezone="Europe/Lisbon"))["SAVINGS_ACCOUNT"] == 32_001
+    night = inputs._replace(as_of=datetime(2026, 4, 30, 23, 45, tzinfo=UTC), timezone="Europe/Lisbon")
+    assert saved(night)["SAVINGS_ACCOUNT"] == 1, "as-of's month is that of the zone"
+
+
 def test_an_older_as_of_than_what_is_served_is_rejected(gold: SmallGold) -> None:
     async def story() -> None:
         inputs = gold.write()
@@ -179,6 +211,7 @@ def test_an_older_as_of_than_what_is_served_is_rejected(gold: SmallGold) -> None
 
 
 # Nothing served changes, and the next load with the same inputs goes on where this one stopped.
+@pytest.mark.slow
 def test_a_load_that_stops_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_gold(tmp_path / "gold", persons=2_000, as_of=AS_OF)
     rules = f"sqlite:///{tmp_path / 'rules.db'}"
@@ -217,6 +250,7 @@ def test_progress_ends_with_all_persons(gold: SmallGold) -> None:
     assert shown[-1] == (3, 3)
 
 
+@pytest.mark.slow
 def test_demo_gold_is_the_same_on_every_run(tmp_path: Path) -> None:
     write_rules(f"sqlite:///{tmp_path / 'rules.db'}", demo_rules())
     found = []

@@ -16,7 +16,7 @@ from sortkey_services.goals.batch.engine import Engine
 from sortkey_services.goals.batch.job import BatchInputs, run_batch
 from sortkey_services.goals.batch.person_goals import PartitionWrite
 from sortkey_services.goals.batch.spark_engine import SparkEngine, reason
-from sortkey_services.goals.model import PENDING, Pending, PersonView, Reconciliation, views
+from sortkey_services.goals.model import PENDING, KnownEvent, PersonView, Reconciliation, pending_row, views
 from sortkey_services.goals.rules_database import write_rules
 from tests.sortkey_services.goals.batch.small_gold import AS_OF, SmallGold, may, pattern_folder
 
@@ -70,21 +70,12 @@ async def check_reconciliation(spark: SparkEngine, gold: SmallGold, store: str) 
         last = await db.get(Reconciliation.key(of="goals"))
         assert last is not None
         await db.put(sk.replace(last, as_of=april - timedelta(hours=1)))
-        await db.put(
-            Pending(
-                person="carl",
-                goal="SAVINGS_ACCOUNT",
-                balance_cents=1,
-                status=PENDING,
-                updated=april,
-                event="e",
-                version="v",
-                expires=datetime(2126, 1, 1, tzinfo=UTC),
-            )
-        )
+        until = datetime(2126, 1, 1, tzinfo=UTC)
+        event = KnownEvent(event="e", status=PENDING, updated=april, balance_cents=1, until=until)
+        await db.put(pending_row("carl", "SAVINGS_ACCOUNT", [event], 0))
         counts = (await run_batch(db, inputs, engine=spark, now=NOW)).reconciled.counts
-    # Carl's goal had an event; Ana's had none.
-    assert (counts.never_came, counts.without_event) == (1, 1)
+    # Ana's goal of May had no event, nor had Carl's: his is of April.
+    assert (counts.never_came, counts.without_event) == (1, 2)
 
 
 async def check_rejections(spark: SparkEngine, gold: SmallGold, store: str) -> None:

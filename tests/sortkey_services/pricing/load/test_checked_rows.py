@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -89,7 +90,7 @@ def test_mistakes_are_those_of_a_request(check: RowCheck, values: dict[str, Any]
     row = raw(**values)
     assert check.direct(row) is None
     with pytest.raises(sk.services.BadRequest) as error:
-        ChangeChecks("EUR").checked([change_of(row)], SINCE)
+        asyncio.run(ChangeChecks("EUR").checked([change_of(row)], SINCE))
     assert check.mistakes(row) == [detail.removeprefix("[0].") for detail in error.value.details]
 
 

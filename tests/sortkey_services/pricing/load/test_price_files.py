@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -221,8 +222,9 @@ def test_the_format_is_told_by_the_suffix_or_given(tmp_path: Path) -> None:
         price_file(tmp_path / "a.txt")
     with pytest.raises(UnusableFile, match="there is no file"):
         price_file(tmp_path / "b.csv")
-    with pytest.raises(UnusableFile, match="is not a file"):
-        price_file(tmp_path)
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(UnusableFile, match=r"pipe\.csv is not a file"):
+        price_file(tmp_path / "pipe.csv")
 
 
 def test_the_progress_of_reading_ends_at_the_whole(tmp_path: Path) -> None:
@@ -230,3 +232,96 @@ def test_the_progress_of_reading_ends_at_the_whole(tmp_path: Path) -> None:
     path = parquet(tmp_path, store=["7"] * 20_000, product=["P"] * 20_000)
     assert sum(1 for _ in price_file(path).read(lambda done, total: shown.append((done, total)))) == 20_000
     assert shown == [(8192, 20_000), (16_384, 20_000), (20_000, 20_000)]
+
+
+class TestAFolder:
+    def folder(self, path: Path, **files: str) -> Path:
+        for name, text in files.items():
+            file = path / "prices" / name.replace("__", "/")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.with_suffix(".csv").write_text(text)
+        return path / "prices"
+
+    # What a later file says wins over an earlier one, so the order must not be that of the disk.
+    def test_its_files_are_one_in_the_order_of_their_paths(self, tmp_path: Path) -> None:
+        head = "store,product\n"
+        folder = self.folder(tmp_path, b__1=f"{head}7,P2\n", a=f"{head}7,P1\n\n7,P0\n", b__0="product,store\nP3,8\n")
+        found = read(folder)
+        assert [each[1][:2] for each in found if not isinstance(each, RowMistake)] == [
+            ("7", "P1"),
+            ("7", "P0"),
+            ("8", "P3"),
+            ("7", "P2"),
+        ]
+        file = price_file(folder)
+        assert [file.place(each[0]) for each in found] == [
+            f"{folder}/a.csv, line 2",
+            f"{folder}/a.csv, line 4",
+            f"{folder}/b/0.csv, line 2",
+            f"{folder}/b/1.csv, line 2",
+        ]
+        assert [each[0] for each in found] == sorted(each[0] for each in found)
+
+    def test_a_row_that_cannot_be_read(self, tmp_path: Path) -> None:
+        folder = self.folder(tmp_path, a="store,product\n", b="store,product\n7\n")
+        (mistake,) = read(folder)
+        assert isinstance(mistake, RowMistake)
+        assert price_file(folder).place(mistake.row) == f"{folder}/b.csv, line 2"
+
+    def test_the_columns_of_every_file_are_checked(self, tmp_path: Path) -> None:
+        folder = self.folder(tmp_path, a="store,product\n", b="store,price\n")
+        with pytest.raises(UnusableFile, match=r"b\.csv: there is no column 'price'"):
+            read(folder)
+
+    def test_hidden_files_are_skipped(self, tmp_path: Path) -> None:
+        rows = "store,product\n7,P1\n"
+        folder = self.folder(tmp_path, a=rows, _temporary__b=rows, _c=rows)
+        (folder / ".d.csv").write_text(rows)
+        (folder / "_SUCCESS").touch()
+        assert len(read(folder)) == 1
+
+    def test_the_names_of_partitions_are_no_columns(self, tmp_path: Path) -> None:
+        folder = self.folder(tmp_path, **{"date=2026-01-01__a": "store,product\n7,P1\n"})
+        assert len(read(folder)) == 1
+        self.folder(tmp_path, **{"channel=APP__a": "store,product\n7,P1\n"})
+        line = r"channel=APP/a\.csv: channel=APP is not read as a column; write channel into the files"
+        with pytest.raises(UnusableFile, match=line):
+            price_file(folder)
+
+    def test_a_folder_in_it_that_cannot_be_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder = self.folder(tmp_path, a="store,product\n7,P1\n", b__a="store,product\n7,P2\n")
+        scan = os.scandir
+
+        def scandir(path: str) -> Any:
+            if path == str(folder / "b"):
+                raise PermissionError(13, "Permission denied", path)
+            return scan(path)
+
+        monkeypatch.setattr(os, "scandir", scandir)
+        with pytest.raises(PermissionError):
+            price_file(folder)
+
+    # A file that is left out silently is a price that is missing.
+    def test_files_of_one_format(self, tmp_path: Path) -> None:
+        folder = self.folder(tmp_path, a="store,product\n7,P1\n")
+        (folder / "b").write_text("store,product\n7,P2\n")
+        with pytest.raises(UnusableFile, match=r"prices/b: the format is not known by its suffix; give --format csv"):
+            price_file(folder)
+        assert len(read(folder, "csv")) == 2
+        with pytest.raises(UnusableFile, match=r"a\.csv is csv and .*b is jsonl; a folder has one format"):
+            price_file(folder, "jsonl")
+        (folder / "b").unlink()
+        with pytest.raises(UnusableFile, match=r"a\.csv is csv by its suffix, not jsonl; leave --format out"):
+            price_file(folder, "jsonl")
+        (folder / "a.csv").unlink()
+        with pytest.raises(UnusableFile, match=r"there is no file of prices in .*prices"):
+            price_file(folder)
+
+    def test_the_progress_of_reading_is_that_of_all_files(self, tmp_path: Path) -> None:
+        for name in ("a", "b"):
+            rows = [f'{{"store": "7", "product": "{number:04}"}}\n' for number in range(8192)]
+            (tmp_path / f"{name}.jsonl").write_text("".join(rows))
+        shown: list[tuple[int, int]] = []
+        assert sum(1 for _ in price_file(tmp_path).read(lambda done, total: shown.append((done, total)))) == 16_384
+        half = (tmp_path / "a.jsonl").stat().st_size
+        assert shown == [(half * part // 2, 2 * half) for part in (1, 2, 3, 4)]

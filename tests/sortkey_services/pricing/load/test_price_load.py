@@ -17,8 +17,15 @@ from sortkey_services.pricing.load import load_processes, price_load
 from sortkey_services.pricing.load.file_check import RowCheck
 from sortkey_services.pricing.load.load_processes import LoadFailed, process_count
 from sortkey_services.pricing.load.price_files import UnusableFile, price_file
-from sortkey_services.pricing.load.price_load import LoadedPrices, OtherLoad, PriceLoad, PriceLoadRecord, WrongRows
-from sortkey_services.pricing.model import PRICES, PriceRow
+from sortkey_services.pricing.load.price_load import (
+    FileIdentity,
+    LoadedPrices,
+    OtherLoad,
+    PriceLoad,
+    PriceLoadRecord,
+    WrongRows,
+)
+from sortkey_services.pricing.model import PRICES, PriceRow, StoreRow
 from sortkey_services.pricing.prices import ChangeInput, PriceChange, PriceKind
 from tests.sortkey_services.pricing.load.files import csv_file, priced
 
@@ -107,7 +114,14 @@ def test_the_first_prices_are_written_directly(tmp_path: Path, processes: int) -
 @pytest.mark.slow
 def test_changes_of_a_first_file_come_after_its_prices(tmp_path: Path) -> None:
     columns = "store,product,amount,action,effectiveAt"
-    rows = ("7,P1,1.50,,", "7,P1,1.60,,2035-01-01T00:00:00Z", "7,P2,,DELETE,", "7,P3,2,,2020-01-01T00:00:00Z")
+    rows = (
+        "7,P1,1.50,,",
+        "7,P1,1.60,,2035-01-01T00:00:00Z",
+        "7,P3,,DELETE,",
+        "7,P3,2,,2020-01-01T00:00:00Z",
+        # There is no price to delete.
+        "7,P2,,DELETE,",
+    )
     path = csv_file(tmp_path / "prices.csv", *rows, columns=columns)
 
     async def test(loads: Loads) -> None:
@@ -119,7 +133,7 @@ def test_changes_of_a_first_file_come_after_its_prices(tmp_path: Path) -> None:
         }
         assert [(each.product, each.action, each.amount) for each in loads.changes.made] == [
             ("P1", "SET", "1.60"),
-            ("P2", "DELETE", None),
+            ("P3", "DELETE", None),
         ]
 
     with_loads(tmp_path, test)
@@ -233,6 +247,26 @@ def test_a_process_that_fails_ends_the_load(tmp_path: Path) -> None:
     with_loads(tmp_path, test)
 
 
+# The instant of a local time depends on its store, so such a row is a change, also where there are no prices yet.
+@pytest.mark.slow
+def test_a_row_with_a_local_time_is_a_change_in_the_zone_of_its_store(tmp_path: Path) -> None:
+    local = "2020-01-01T00:00:00"
+    path = csv_file(tmp_path / "prices.csv", "7,P1,1,", f"7,P2,1,{local}", columns="store,product,amount,effectiveAt")
+
+    async def test(loads: Loads) -> None:
+        with pytest.raises(WrongRows) as wrong:
+            await loads.run(path)
+        ((line, mistake),) = wrong.value.report.mistakes
+        assert (line, "PUT /pricing/stores/7" in mistake) == (3, True)
+        assert (await loads.rows(), loads.changes.made) == ({}, [])
+        await loads.session.put(StoreRow(store="7", time_zone="Europe/Berlin"))
+        assert (await loads.run(path)).written == 2
+        assert list(await loads.rows()) == [("7", "BASE", "P1")]
+        assert [(each.product, each.effective_at) for each in loads.changes.made] == [("P2", local)]
+
+    with_loads(tmp_path, test)
+
+
 def test_parts_have_every_row_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_processes, "TURN", 7)
     file = price_file(csv_file(tmp_path / "prices.csv", *priced(10, 10)))
@@ -255,3 +289,35 @@ def test_a_file_that_was_changed_meanwhile(tmp_path: Path) -> None:
 def test_small_files_need_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     assert [process_count(rows) for rows in (0, 10, 99_999, 100_000, 10_000_000)] == [1, 1, 1, 2, 2]
+
+
+# Each process opens the folder by itself, and all of them must read it in one order.
+@pytest.mark.slow
+def test_a_folder_is_loaded_by_several_processes(tmp_path: Path) -> None:
+    rows = [*priced(60, 50)]
+    folder = tmp_path / "prices"
+    for number in range(4):
+        (folder / f"part={number}").mkdir(parents=True)
+        csv_file(folder / f"part={number}" / "a.csv", *rows[number::4])
+
+    async def test(loads: Loads) -> None:
+        assert (await loads.run(folder, processes=3)).rows == 3000
+        assert len(await loads.rows()) == 3000
+
+    with_loads(tmp_path, test)
+
+
+def test_a_folder_is_another_when_a_file_of_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "prices"
+    folder.mkdir()
+    csv_file(folder / "a.csv", "7,P1,1")
+    first = FileIdentity.of(folder)
+    assert first == FileIdentity.of(folder)
+    assert (first.name, first.size) == ("prices", (folder / "a.csv").stat().st_size)
+    (folder / "_SUCCESS").touch()
+    assert FileIdentity.of(folder) == first
+    os.utime(folder / "a.csv", ns=(1, 1))
+    touched = FileIdentity.of(folder)
+    assert touched != first
+    csv_file(folder / "b.csv", "7,P2,1")
+    assert FileIdentity.of(folder) != touched
