@@ -34,6 +34,18 @@ def test_a_wait_ends_with_its_time() -> None:
     assert not asyncio.run(wait())
 
 
+# The clock moves before the wait's own task has begun: it would wait for a time that nobody reaches.
+def test_a_wait_begins_when_it_is_called() -> None:
+    async def wait() -> bool:
+        clock = ManualClock()
+        waiting = asyncio.ensure_future(clock.wait(asyncio.Event(), 60))
+        asyncio.get_running_loop().call_soon(clock.advance, 60)
+        async with asyncio.timeout(10):
+            return await waiting
+
+    assert not asyncio.run(wait())
+
+
 def test_a_manual_clock_stands_still() -> None:
     clock = ManualClock(100.0)
     assert clock.now() == clock.monotonic() == 100.0

@@ -124,16 +124,20 @@ class ManualClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait until so much time has passed."""
-        if seconds <= 0:
-            await asyncio.sleep(0)
-            return
-        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), woken))
-        await woken
+        await self._sleep_until(self._now + seconds)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
         """Wait until the event is set, or so much time has passed. Whether it is set."""
-        return await _event_or(event, self.sleep(seconds))
+        # The task that waits for the time starts a little later: the clock may be moved before it does.
+        return await _event_or(event, self._sleep_until(self._now + seconds))
+
+    async def _sleep_until(self, at: float) -> None:
+        if at <= self._now:
+            await asyncio.sleep(0)
+            return
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (at, next(self._order), woken))
+        await woken
 
 
 async def sleep(seconds: float) -> None:
