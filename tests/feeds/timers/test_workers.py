@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 
 import pytest
 
 import sortkey as sk
+from sortkey.feeds.shards.lease_runner import RunnerSettings
+from sortkey.feeds.shards.leases import FEEDS
+from sortkey.feeds.timers.timer_runner import TimerRunner, TimerShard
+from sortkey.model.calls.change import padded
+from sortkey.patterns.timer_book import TIMERS
 from tests.feeds.timers.handling import Handler, caught_up, count, reminder
 from tests.passing_time import TURN, while_time_passes
-from tests.patterns.schedules.reminders import HOUR, NOON, Reminder, clock_at, opened
+from tests.patterns.schedules.reminders import HOUR, NOON, Reminder, clock_at, inserted, opened
 
 BY_ITEM = sk.patterns.schedule("timers-by-item", Reminder, at="at", where={"active": True})
 
@@ -40,6 +46,28 @@ def test_the_number_of_shards_may_change(before: int, after: int) -> None:
         assert sorted(each.numbers for each in handler.handled) == [(number,) for number in range(20)]
 
     asyncio.run(program())
+
+
+# The feed's lease is renewed before the batch that has set a timer is saved. The worker is to wake when it is.
+def test_a_worker_wakes_when_the_change_of_its_timer_is_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    woken: list[datetime | None] = []
+
+    async def program() -> None:
+        clock = clock_at(NOON)
+        change = inserted(reminder(1))._replace(sequence=padded("7"), shard="shard-1")
+        async with opened("memory:", clock) as db:
+            await db.create_tables(FEEDS, TIMERS)
+            runner = TimerRunner(db, sk.feeds.Timers(BY_ITEM, Handler()), "me", RunnerSettings(10.0, clock))
+            await runner.start()
+            monkeypatch.setattr(TimerShard, "wake", lambda _shard, at: woken.append(at))
+            await runner.feed.on_changes([change])
+            runner.on_saved("shard-1", "6")
+            assert woken == []
+            runner.on_saved("shard-1", "7")
+            await runner.finish()
+
+    asyncio.run(program())
+    assert woken == [NOON]
 
 
 def test_two_workers_share_the_timers(store: str) -> None:

@@ -301,10 +301,15 @@ class TimerRunner(LeaseRunner[TimerShard]):
 
     def on_saved(self, shard: str, sequence: str) -> None:
         """The feed has saved what it handled of a shard of its stream."""
-        if sequence != SHARD_END:
+        has_ended = sequence == SHARD_END
+        if not has_ended:
             self._saved[shard] = padded(sequence)
         timers, self._unsaved = self._unsaved, []
         for timer in timers:
+            # A lease that is renewed while a batch is handled saves what came before the batch.
+            if not has_ended and timer.change_shard == shard and timer.change_sequence > self._saved[shard]:
+                self._unsaved.append(timer)
+                continue
             worker = self.consumers.get(_shard_key(timer.shard))
             if worker is not None:
                 worker.wake(timer.at)
