@@ -8,8 +8,8 @@ from datetime import datetime
 import pytest
 
 import sortkey as sk
-from sortkey.feeds.shards.lease_runner import RunnerSettings
-from sortkey.feeds.shards.leases import FEEDS
+from sortkey.feeds.shards.lease_runner import GRACE_SECONDS, RunnerSettings
+from sortkey.feeds.shards.leases import FEEDS, HeldLease
 from sortkey.feeds.timers.timer_runner import TimerRunner, TimerShard
 from sortkey.model.calls.change import padded
 from sortkey.patterns.timer_book import TIMERS
@@ -68,6 +68,30 @@ def test_a_worker_wakes_when_the_change_of_its_timer_is_saved(monkeypatch: pytes
 
     asyncio.run(program())
     assert woken == [NOON]
+
+
+# It would sleep on, until the next poll, or until it is cancelled.
+def test_a_worker_that_is_stopped_while_it_renews_its_lease_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def program() -> None:
+        clock, save = clock_at(NOON), HeldLease.save
+        async with opened("memory:", clock) as db:
+            await db.create_tables(FEEDS, TIMERS)
+            runner = TimerRunner(db, sk.feeds.Timers(BY_ITEM, Handler()), "me", RunnerSettings(10.0, clock))
+            await runner.start()
+            await asyncio.sleep(TURN)
+
+            async def save_and_stop(lease: HeldLease, **changes: str | bool) -> bool:
+                runner.consumers[lease.key].stop()
+                return await save(lease, **changes)
+
+            monkeypatch.setattr(HeldLease, "save", save_and_stop)
+            clock.advance(60)
+            async with asyncio.timeout(GRACE_SECONDS / 2):
+                while runner.consumers:
+                    await asyncio.sleep(TURN)
+            await runner.finish()
+
+    asyncio.run(program())
 
 
 def test_two_workers_share_the_timers(store: str) -> None:

@@ -151,6 +151,9 @@ class TimerShard:
 
     async def _take_turn(self) -> None:
         self._woken.clear()
+        if self._stopping.is_set():
+            # While the lease was renewed; the sleep would not notice.
+            return
         self._wakes_at = None
         for group in [group for group, task in self._tasks.items() if task.done()]:
             self._tasks.pop(group).result()
