@@ -56,12 +56,14 @@ class Topic:
         return [each.letter.id for each in self.walk(wanted)]
 
     def messages(self, number: int) -> list[KafkaMessage]:
-        """What is in the worker's topic, at least so many: a transaction is seen a moment after it was committed."""
+        """What is in the worker's topic, partition after partition, and at least so many: a transaction is seen a moment
+        after it was committed."""
         deadline = time.monotonic() + SECONDS
         while True:
             found = everything(self.broker.bootstrap, self.name, PARTITIONS)
             if len(found) >= number or time.monotonic() > deadline:
-                return found
+                # A consumer hears of partitions in any order.
+                return sorted(found, key=lambda each: (each.partition() or 0, each.offset() or 0))
 
     def sent(self, number: int) -> list[bytes | None]:
         return [message.value() for message in self.messages(number)]
