@@ -12,7 +12,7 @@ OTHER  := $(addprefix --ignore=tests/,browser faults oracle)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick fuzz simulate flips crash soak takeover beside lint format docs bench lock oracle kafka postgres ministack browser clean
+.PHONY: help run test again quick fuzz simulate flips crash soak takeover beside lint format docs bench lock oracle kafka postgres ministack browser clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -21,12 +21,16 @@ run: $(RUNS) ## Serve everything on ./data, with demonstration data
 	$(BIN)/sortkey up
 
 test: $(READY) oracle kafka postgres ministack browser ## Run every test, the unit tests on every Python there is
-	$(BIN)/python -m pytest -n 2 -rs
+	$(BIN)/python -m pytest -n 2 -rs || $(MAKE) --no-print-directory again
 	@set -e; tools/pythons.sh $(BIN)/python | while read -r python; do \
 	    echo "unit tests on $$("$$python" --version)"; \
 	    PATH="$(abspath $(BIN)):$$PATH" $(MAKE) --no-print-directory PYTHON="$$python" \
 	        VENV="$(VENV)-$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')" quick < /dev/null; \
 	done
+
+# A machine that stands still for a minute makes one test of 16,000 fail; a defect makes it fail again. Both are printed.
+again: $(READY) ## Run the tests that failed once more, one after the other
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none -rs
 
 quick: $(READY) ## Run the unit tests, on stores in memory; T=model runs those of one package
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 -q -m "$(UNIT)" $(if $(T),tests/$(T),$(OTHER))

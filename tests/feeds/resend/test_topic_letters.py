@@ -56,8 +56,8 @@ class Topic:
         return [each.letter.id for each in self.walk(wanted)]
 
     def messages(self, number: int) -> list[KafkaMessage]:
-        """What is in the worker's topic, partition after partition, and at least so many: a transaction is seen a moment
-        after it was committed."""
+        """What is in the worker's topic, by partition, and at least so many: a transaction is seen a moment after it was
+        committed."""
         deadline = time.monotonic() + SECONDS
         while True:
             found = everything(self.broker.bootstrap, self.name, PARTITIONS)
