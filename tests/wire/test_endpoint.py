@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from queue import SimpleQueue
+from threading import Event
 from typing import Any, cast
 
 import lmdb
@@ -11,6 +12,7 @@ import pytest
 
 from sortkey.engine.database import Database
 from sortkey.engine.operations.answers import to_json
+from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer
 from sortkey.errors import ValidationException
 from sortkey.http.connection import Connection
@@ -100,8 +102,18 @@ def test_a_read_behind_a_write_sees_it(commits: Commits, connection: Connection,
 
 
 def test_writes_behind_each_other_share_commits(commits: Commits, database: Database, connection: Connection) -> None:
+    begun, received = Event(), Event()
+
+    def hold(_: WriteBatch) -> None:
+        begun.set()
+        assert received.wait(60)
+
+    # The writer would commit each of them if it were quicker than the connection.
+    database.store.submit(hold, lambda *_: None)
+    assert begun.wait(60)
     before = database.store.queue.commits
     connection.data_received(PUT * 50)
+    received.set()
     commits.finish(50)
     assert database.store.queue.commits - before < 25
 

@@ -16,7 +16,8 @@ from tests.wire.serving import RawClient, ServerProcess, item, request, table
 
 pytestmark = pytest.mark.slow
 
-WAIT_SECONDS = 1
+WAIT_SECONDS = 3
+"""Long enough to be told in the log: whoever waits for less than a second only takes turns."""
 
 
 @pytest.fixture
@@ -70,9 +71,13 @@ def test_a_write_that_waited_too_long_is_answered_and_never_done(server: ServerP
             assert answer.headers["retry-after"]
             assert answer.json()["__type"] == "com.amazon.coral.service#ServiceUnavailableException"
             assert answer.json()["message"].startswith("Nothing was written: ")
-        other.send(request("PutItem", {"TableName": "orders", "Item": item(4)}))
+        put = request("PutItem", {"TableName": "orders", "Item": item(4)})
+        other.send(put)
         stopped_writer.murder()
-        assert other.answer().status == 200
+        # On a busy machine, it may have waited too long as well before the other died.
+        while (status := other.answer().status) == 503:
+            other.send(put)
+        assert status == 200
         found = [number for number in range(6) if "Item" in other.call("GetItem", TableName="orders", Key=item(number))]
         assert found == [1, 4]
         assert health(other) == "healthy: dynamodb.local\n"
@@ -81,11 +86,14 @@ def test_a_write_that_waited_too_long_is_answered_and_never_done(server: ServerP
 
 # A service manager would have to kill it, and might not know why.
 def test_a_server_whose_writes_wait_can_be_stopped(server: ServerProcess, stopped_writer: Child) -> None:
-    with closing(RawClient(server.url)) as writer:
+    with closing(RawClient(server.url)) as writer, closing(RawClient(server.url)) as other:
         writer.send(request("PutItem", {"TableName": "orders", "Item": item(2)}))
+        # A connection that has sent nothing yet, as far as the server knows, is closed without an answer.
+        while f"process {stopped_writer.pid}" not in health(other):
+            pass
         server.process.terminate()
         assert writer.answer().status == 503
-    output = server.process.communicate(timeout=30)
+    output = server.process.communicate(timeout=60)
     assert server.process.returncode == 0
     assert f"for process {stopped_writer.pid}, which holds the data folder's write lock; they are answered" in output[1]
     assert stopped_writer.poll() is None
