@@ -160,10 +160,10 @@ def test_a_listing_can_be_cancelled() -> None:
         began = time.monotonic()
         async with sk.async_client("memory:") as client:
             await client.create_table(**ORDERS)
-            paginator = AsyncPaginator("query", lambda **_: asyncio.sleep(60, {}))
+            paginator = AsyncPaginator("query", lambda **_: asyncio.sleep(240, {}))
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.05):
                     await paginator.paginate(**ADA).build_full_result()
         return began
 
-    assert time.monotonic() - asyncio.run(give_up()) < 10
+    assert time.monotonic() - asyncio.run(give_up()) < 120

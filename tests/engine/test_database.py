@@ -38,7 +38,7 @@ def test_rejected_write_leaves_its_neighbours(db: Database, call: Call) -> None:
     for number in range(20):
         submit(number, "attribute_not_exists(id)" if number % 2 else "attribute_exists(id)")
     for _ in range(20):
-        assert finished.acquire(timeout=10)
+        assert finished.acquire(timeout=60)
     assert {number for number, error in done.items() if error is None} == set(range(1, 20, 2))
     assert call("DescribeTable", TableName="table")["Table"]["ItemCount"] == 10
 

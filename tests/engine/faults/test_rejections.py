@@ -143,10 +143,10 @@ def test_sessions_retry_what_is_throttled() -> None:
 
 
 def test_reads_of_sessions_are_throttled() -> None:
-    with sk.connect("memory:", faults=sk.testing.Faults(throttle=1), tables=[FaultyOrder], timeout=0.05) as db:
+    with sk.connect("memory:", faults=sk.testing.Faults(throttle=1), tables=[FaultyOrder]) as db:
         db.create_tables()
         with pytest.raises((sk.DeadlineExceeded, ClientError)):
-            db.get(FaultyOrder.key(number=1))
+            db.within(0.05).get(FaultyOrder.key(number=1))
 
 
 def test_async_clients_have_the_same_faults() -> None:
