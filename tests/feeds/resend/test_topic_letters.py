@@ -56,7 +56,7 @@ class Topic:
         return [each.letter.id for each in self.walk(wanted)]
 
     def messages(self, number: int) -> list[KafkaMessage]:
-        """What is in the worker's topic, by partition, and at least so many: a transaction is seen a moment after it was
+        """What is in the worker's topic, by partition; at least so many: a transaction is seen a moment after it was
         committed."""
         deadline = time.monotonic() + SECONDS
         while True:
