@@ -22,6 +22,9 @@ from tests.wire.serving import RawClient, ServerProcess
 ROWS = 60_000
 OTHERS = 5
 """Requests that must be answered first. The first of them may arrive before the attack does."""
+ATTEMPTS = 20
+"""On a busy machine, an attack of milliseconds may be over before the others' turn. A server that answers nobody
+meanwhile lets none of the attempts succeed."""
 MEBIBYTE = 1 << 20
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
@@ -45,24 +48,27 @@ def is_answered(client: RawClient) -> bool:
     return bool(readable)
 
 
-# A read-only key was enough to stop everybody for a minute.
-@pytest.mark.parametrize("attack", ["scan", "scan-in", "scan-comparisons", "scan-projection"])
-def test_others_read_and_write_before_a_costly_scan_is_answered(server: ServerProcess, attack: str) -> None:
+def are_others_first(server: ServerProcess, attack: str, reads: bool) -> bool:
+    """Whether others write, and read if `reads`, before the attack is answered."""
     with closing(RawClient(server.url)) as attacker, closing(RawClient(server.url)) as other:
         attacker.send(encode(ATTACKS[attack].make()))
         for number in range(OTHERS):
-            assert call(other, "PutItem", TableName=LARGE, Item=key(f"other {number}")) == {}
-            assert call(other, "GetItem", TableName=LARGE, Key=key(f"other {number}"))["Item"] == key(f"other {number}")
-        assert not is_answered(attacker)
+            item = key(f"other {number}")
+            assert call(other, "PutItem", TableName=LARGE, Item=item) == {}
+            if reads:
+                assert call(other, "GetItem", TableName=LARGE, Key=item)["Item"] == item
+        return not is_answered(attacker)
+
+
+# A read-only key was enough to stop everybody for a minute.
+@pytest.mark.parametrize("attack", ["scan", "scan-in", "scan-comparisons", "scan-projection"])
+def test_others_read_and_write_before_a_costly_scan_is_answered(server: ServerProcess, attack: str) -> None:
+    assert any(are_others_first(server, attack, reads=True) for _ in range(ATTEMPTS))
 
 
 # The writer's turn was as long as its conditions.
 def test_others_write_before_a_costly_transaction_is_answered(server: ServerProcess) -> None:
-    with closing(RawClient(server.url)) as attacker, closing(RawClient(server.url)) as other:
-        attacker.send(encode(ATTACKS["transaction"].make()))
-        for number in range(OTHERS):
-            assert call(other, "PutItem", TableName=LARGE, Item=key(f"other {number}")) == {}
-        assert not is_answered(attacker)
+    assert any(are_others_first(server, "transaction", reads=False) for _ in range(ATTEMPTS))
 
 
 class Peak:

@@ -35,9 +35,9 @@ def test_every_acknowledged_write_survives_every_kill() -> None:
 # the machine may be busy, and a survivor that was forgotten would wait for ever.
 @pytest.mark.slow
 def test_the_survivors_of_a_kill_go_on_writing() -> None:
-    survived = survivors.survive(SEED, KILLS, longest=20.0)
+    survived = survivors.survive(SEED, KILLS, longest=60.0)
     assert survived.kills == KILLS
-    assert survived.writes > 5 * KILLS
+    assert survived.writes > KILLS
 
 
 # The following tests lose something on purpose: an examination that finds nothing must be able to find something.
