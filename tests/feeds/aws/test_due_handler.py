@@ -14,7 +14,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.feeds.aws.due_handler import event_text, occurrence_of
-from tests.patterns.schedules.reminders import NOON, REMINDERS, Reminder, opened
+from tests.patterns.schedules.reminders import REMINDERS, Reminder, opened
 
 BY_USER = sk.patterns.schedule("lambda-by-user", Reminder, at="at", by=("user",), where={"active": True})
 
@@ -196,6 +196,6 @@ def test_messages_that_are_not_handled_in_time_come_again(store: str) -> None:
 
 # A change of the table, as Lambda delivers it, goes to the feed that makes schedules; its event comes here.
 def test_the_events_of_the_feed_are_those_of_the_handler() -> None:
-    (occurrence,) = BY_USER.source.occurrences(Reminder(user="ana", number=1, at=NOON))
+    (occurrence,) = BY_USER.source.occurrences(Reminder(user="ana", number=1, at=PAST))
     assert json.loads(event_text(BY_USER, occurrence)) == event()
     assert occurrence_of(BY_USER, event()) == occurrence

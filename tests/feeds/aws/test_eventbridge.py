@@ -92,8 +92,8 @@ def test_the_schedule_of_an_instant() -> None:
     async def program(made: Scheduler) -> None:
         await made.changes(inserted(reminder(1)))
         (schedule,) = made.schedules
-        assert schedule["Name"].startswith("aws-by-user_ana_20260824T120000Z.")
-        assert schedule["ScheduleExpression"] == "at(2026-08-24T14:00:00)"
+        assert schedule["Name"].startswith("aws-by-user_ana_20500824T120000Z.")
+        assert schedule["ScheduleExpression"] == "at(2050-08-24T14:00:00)"
         assert schedule["ScheduleExpressionTimezone"] == "Europe/Berlin"
         assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
         assert schedule["ActionAfterCompletion"] == "DELETE"
@@ -103,7 +103,7 @@ def test_the_schedule_of_an_instant() -> None:
         assert json.loads(target["Input"]) == {
             "schedule": "aws-by-user",
             "group": {"user": "ana"},
-            "at": "2026-08-24T12:00:00Z",
+            "at": "2050-08-24T12:00:00Z",
         }
 
     run(program, time_zone="Europe/Berlin", dead_letters=LETTERS)
@@ -160,7 +160,7 @@ def test_there_is_one_for_each_group_and_instant() -> None:
         await made.changes(
             inserted(reminder(41)), inserted(reminder(42, NOON + HOUR)), inserted(reminder(1, user="bo"))
         )
-        assert made.expressions == ["at(2026-08-24T12:00:00)"] * 2 + ["at(2026-08-24T13:00:00)"]
+        assert made.expressions == ["at(2050-08-24T12:00:00)"] * 2 + ["at(2050-08-24T13:00:00)"]
 
     run(program)
 
@@ -179,9 +179,9 @@ def test_a_rescheduled_item_gets_another_schedule_and_its_own_is_deleted() -> No
     async def program(made: Scheduler) -> None:
         await made.changes(inserted(reminder(1)))
         await made.changes(modified(reminder(1), reminder(1, NOON + HOUR)))
-        assert made.expressions == ["at(2026-08-24T13:00:00)"]
+        assert made.expressions == ["at(2050-08-24T13:00:00)"]
         await made.changes(modified(reminder(1, NOON + HOUR), reminder(1)))
-        assert made.expressions == ["at(2026-08-24T12:00:00)"]
+        assert made.expressions == ["at(2050-08-24T12:00:00)"]
 
     run(program)
 
@@ -217,7 +217,7 @@ def test_a_schedule_that_is_asked_for_while_it_is_deleted_is_made_again(monkeypa
         monkeypatch.setattr(finder, "is_asked_for", meanwhile)
         await made.changes(removed(reminder(1)))
         assert looks == [False, True]
-        assert made.expressions == ["at(2026-08-24T12:00:00)"]
+        assert made.expressions == ["at(2050-08-24T12:00:00)"]
 
     run(program)
 
@@ -229,7 +229,7 @@ def test_what_is_past_gets_a_schedule_of_its_own() -> None:
         made.clock.advance((24 * HOUR + timedelta(seconds=30)).total_seconds())
         await made.changes(inserted(reminder(2)))
         await made.changes(inserted(reminder(3, NOON - 100 * HOUR)))
-        assert made.expressions == ["at(2026-08-24T12:00:00)", "at(2026-08-24T12:02:00)", "at(2026-08-24T12:02:00)"]
+        assert made.expressions == ["at(2050-08-24T12:00:00)", "at(2050-08-24T12:02:00)", "at(2050-08-24T12:02:00)"]
         assert len({each["Name"] for each in made.schedules}) == 3
 
     run(program)

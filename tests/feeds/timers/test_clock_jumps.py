@@ -9,15 +9,37 @@ from datetime import timedelta
 import pytest
 
 import sortkey as sk
+from sortkey.clock import ManualClock
 from sortkey.feeds.shards.leases import ShardLease
 from sortkey.patterns.timer_book import Timer
-from tests.feeds.timers.handling import Handler, caught_up, reminder
-from tests.passing_time import while_time_passes
+from tests.feeds.timers.handling import SECONDS, Handler, caught_up, reminder
+from tests.passing_time import TURN, while_time_passes
 from tests.patterns.schedules.reminders import DAY, HOUR, NOON, Reminder, clock_at, opened
 
 BY_ITEM = sk.patterns.schedule("jumping", Reminder, at="at", shards=1)
 TWO_DAYS = (2 * DAY).total_seconds()
 LEASES = ShardLease.key(feed="jumping:timers")
+ROUND = 2.5
+"""Seconds between two renewals."""
+
+
+class RoundClock(ManualClock):
+    """Knows who waits for the next round: a test that moves the clock waits until all do."""
+
+    def __init__(self, start: float) -> None:
+        super().__init__(start)
+        self._rounds: dict[asyncio.Event, float] = {}
+        """Until when each wait for a round lasts."""
+
+    async def wait(self, event: asyncio.Event, seconds: float) -> bool:
+        if seconds == ROUND:
+            self._rounds[event] = self.monotonic() + seconds
+        return await super().wait(event, seconds)
+
+    async def until_all_wait(self, runners: int) -> None:
+        async with asyncio.timeout(SECONDS):
+            while sum(until > self.monotonic() for until in self._rounds.values()) < runners:
+                await asyncio.sleep(TURN)
 
 
 class DownAtFirst(Handler):
@@ -94,11 +116,11 @@ def test_a_day_that_a_killed_worker_was_about_to_pass_is_read() -> None:
                 await caught_up(follower)
             clock.advance(TWO_DAYS)
             (lease,) = [each async for each in db.iterate(LEASES, consistent=True)]
-            await db.update(lease.key, {"checkpoint": "2026-08-24/2026-08-26"})
+            await db.update(lease.key, {"checkpoint": "2050-08-24/2050-08-26"})
             async with sk.feeds.Follower(db, [timers], clock=clock):
                 await while_time_passes(clock, handler.until_calls(1))
             (lease,) = [each async for each in db.iterate(LEASES, consistent=True)]
-            assert lease.checkpoint[:10] >= "2026-08-24"
+            assert lease.checkpoint[:10] >= "2050-08-24"
 
     asyncio.run(program())
 
@@ -107,19 +129,21 @@ def test_a_day_that_a_killed_worker_was_about_to_pass_is_read() -> None:
 @pytest.mark.parametrize("jump", [-TWO_DAYS, TWO_DAYS])
 def test_a_jump_moves_no_lease(jump: float) -> None:
     async def program() -> None:
-        clock = clock_at(NOON)
+        clock = RoundClock(NOON.timestamp())
         timers = sk.feeds.Timers(BY_ITEM, Handler())
         async with (
             opened("memory:", clock) as db,
-            sk.feeds.Follower(db, [timers], clock=clock) as first,
-            sk.feeds.Follower(db, [timers], clock=clock) as second,
+            sk.feeds.Follower(db, [timers], clock=clock, lease_seconds=4 * ROUND) as first,
+            sk.feeds.Follower(db, [timers], clock=clock, lease_seconds=4 * ROUND) as second,
         ):
             await while_time_passes(clock, first.caught_up())
             owners = {each.shard: each.owner async for each in db.iterate(LEASES, consistent=True)}
             clock.jump(jump)
-            for _ in range(100):
-                clock.advance(0.5)
-                await asyncio.sleep(0.001)
+            for _ in range(20):
+                # Each follower runs the timers and the feed that sets them.
+                await clock.until_all_wait(4)
+                clock.advance(ROUND)
+            await clock.until_all_wait(4)
             assert {each.shard: each.owner async for each in db.iterate(LEASES, consistent=True)} == owners
             for follower in (first, second):
                 counts = follower.samples()

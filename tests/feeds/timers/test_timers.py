@@ -97,7 +97,8 @@ def test_a_cancelled_one_is_not_handled(cancelled: str) -> None:
                     await db.update(path, {"active": False} if cancelled == "paused" else {"at": None})
                 clock.advance(2 * 3600)
                 await caught_up(follower)
-                assert count(follower, "dropped") == 1
+            # The timer is gone a moment before it is counted.
+            assert count(follower, "dropped") == 1
             assert (handler.handled, await timers_left(db)) == ([], 0)
 
     asyncio.run(program())
@@ -273,14 +274,15 @@ def test_what_raises_again_and_again_goes_to_the_dead_letters() -> None:
             timers = sk.feeds.Timers(BY_ITEM, poisoned, attempts=2, dead_letters=tell)
             async with sk.feeds.Follower(db, [timers], dead_letters=tell, clock=clock) as follower:
                 await while_time_passes(clock, follower.caught_up(), step=0.01)
-                assert (count(follower, "dead"), count(follower, "handled")) == (1, 1)
+            # The timer is gone a moment before it is counted.
+            assert (count(follower, "dead"), count(follower, "handled")) == (1, 1)
             (letter,) = [each async for each in db.iterate(sk.feeds.DeadLetter.key(feed="timers-by-item"))]
             assert told == [letter, letter]
             assert (letter.reason, letter.shard, letter.at) == ("RuntimeError: never", "timers", NOON)
             assert msgspec.json.decode(letter.record) == {
                 "schedule": "timers-by-item",
                 "group": ["ana", 1],
-                "at": "2026-08-24T12:00:00Z",
+                "at": "2050-08-24T12:00:00Z",
             }
             assert await timers_left(db) == 0
 

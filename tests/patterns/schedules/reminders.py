@@ -11,7 +11,8 @@ from sortkey.clock import ManualClock
 
 REMINDERS = sk.Table("schedule-reminders", stream="NEW_AND_OLD_IMAGES")
 
-NOON = datetime(2026, 8, 24, 12, tzinfo=UTC)
+NOON = datetime(2050, 8, 24, 12, tzinfo=UTC)
+"""Not in the past: the store deletes dead letters that have expired by the machine's clock."""
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 

@@ -78,7 +78,7 @@ def test_an_item_that_matches_later_asks_then() -> None:
 @pytest.mark.parametrize(
     ("written", "instant"),
     [
-        (datetime(2026, 8, 24, 14, tzinfo=ZoneInfo("Europe/Berlin")), NOON),
+        (datetime(2050, 8, 24, 14, tzinfo=ZoneInfo("Europe/Berlin")), NOON),
         (datetime(2026, 3, 29, 2, 30, tzinfo=ZoneInfo("Europe/Berlin")), datetime(2026, 3, 29, 1, 30, tzinfo=UTC)),
         (datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin")), datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
         (
