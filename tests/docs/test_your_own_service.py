@@ -15,7 +15,6 @@ from typing import Final
 import pytest
 
 from sortkey.cli.new import write_project
-from tests.maven import free_port
 from tests.test_install import wheel as wheel
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "learn" / "your-own-service.md").read_text(encoding="utf-8")
@@ -39,7 +38,7 @@ class Terminal:
     def __init__(self, folder: Path, packages: Path, wheels: Path) -> None:
         self._folder = self._start = folder
         self._packages = packages
-        self._port = str(free_port())
+        self._port = PORT
         self._environment = {
             "HOME": str(folder),
             "PATH": os.pathsep.join([str(packages.parent / "bin"), os.environ["PATH"]]),
@@ -71,13 +70,15 @@ class Terminal:
         program, *arguments = command.split()
         path = self._start / ".venv" / "bin" / program
         self._server = subprocess.Popen(
-            [path, *arguments, "--port", self._port, "--access-log", "off"],
+            [path, *arguments, "--port", "0", "--access-log", "off"],
             cwd=self._folder,
             stdout=subprocess.PIPE,
             text=True,
         )
         assert self._server.stdout is not None
-        return self._server.stdout.readline().replace(self._port, PORT)
+        ready = self._server.stdout.readline()
+        self._port = ready.strip().rpartition(":")[2]
+        return ready.replace(self._port, PORT)
 
     def close(self) -> None:
         if self._server is not None:
