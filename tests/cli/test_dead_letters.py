@@ -16,6 +16,7 @@ import sortkey as sk
 from sortkey.cli import dead_letters
 from sortkey.cli.main import main
 from tests.feeds.kafka.working import Recorder, settings, until, working
+from tests.feeds.kafka.working import dead_letters as letters_in_topic
 from tests.feeds.resend.depot import BROKEN, COUNTS, PARCELS, Depot, Parcel, PlaceCount
 from tests.kafka.broker import Broker
 from tests.kafka.topic import produce
@@ -260,6 +261,7 @@ def test_messages_that_a_worker_rejected_come_to_it_again(broker: Broker, capsys
         return [message.offset for message in recorder.messages]
 
     assert asyncio.run(received()) == [0, 1]
+    assert len(letters_in_topic(kafka, 2)) == 2
     arguments = ["dead-letters", "depot", "--kafka", broker.bootstrap, "--topic", topic, "--group", kafka.group]
     assert main(arguments) == 0
     assert capsys.readouterr().out.endswith(f"\n2 dead letters: {topic} 2\n")
@@ -267,5 +269,6 @@ def test_messages_that_a_worker_rejected_come_to_it_again(broker: Broker, capsys
     assert capsys.readouterr().out == "sent again 2 dead letters\n"
     assert asyncio.run(received()) == [2, 3]
     # They were rejected again.
+    assert len(letters_in_topic(kafka, 4)) == 4
     assert main([*arguments, "--drop", "--yes"]) == 0
     assert capsys.readouterr().out == "dropped 2 dead letters\n"

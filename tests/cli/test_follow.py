@@ -20,6 +20,7 @@ from tests.registered import only
 from tests.server.notes import NOTES as TABLE
 from tests.server.notes import Copy, Note
 from tests.server.serving import Process
+from tests.storage.byte_store import wait_until
 
 
 def error(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
@@ -129,11 +130,11 @@ def copied(server: Process, name: str) -> bool:
 def test_servers_follow_feeds(start: Started, command: tuple[str, ...]) -> None:
     server = start.serve(*command, "--store", "memory:")
     assert server.call("PUT", "/notes/s/a", {"text": "x"}).status == 200
-    while not copied(server, "a"):
-        pass
-    metrics = server.call("GET", "/metrics").body.decode()
-    assert 'sortkey_change_feed_records_total{feed="note-copies",outcome="handled"} 1' in metrics
-    assert 'sortkey_change_feed_leases{feed="note-copies"} 1' in metrics
+    wait_until(lambda: copied(server, "a"))
+    # The copy is there a moment before it is counted.
+    handled = 'sortkey_change_feed_records_total{feed="note-copies",outcome="handled"} 1\n'
+    wait_until(lambda: handled in server.call("GET", "/metrics").body.decode())
+    assert 'sortkey_change_feed_leases{feed="note-copies"} 1\n' in server.call("GET", "/metrics").body.decode()
     server.stop()
 
 

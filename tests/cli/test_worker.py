@@ -18,9 +18,10 @@ from sortkey.cli import worker
 from sortkey.cli.main import main
 from sortkey_services.boosts.service import BoostsService
 from sortkey_services.boosts.service_definition import BOOSTS
+from tests.feeds.kafka.working import dead_letters, settings
 from tests.kafka.broker import Broker
 from tests.kafka.fixtures import StartWorker
-from tests.kafka.topic import everything, produce
+from tests.kafka.topic import produce
 from tests.maven import free_port
 from tests.sortkey_services.boosts.campaigns import as_json, event
 from tests.wire.serving import ServerProcess
@@ -159,7 +160,7 @@ def test_a_worker_that_stood_still_finds_its_way_back_and_sends_no_dead_letter_a
     assert other.stop(signal.SIGTERM) == 0
     frozen.wait_until_committed(PARTITIONS)
     assert frozen.stop(signal.SIGTERM) == 0
-    letters = everything(broker.bootstrap, f"{topic}.dead-letters")
+    letters = dead_letters(settings(broker, topic), len(poison))
     assert sorted(letter.value() or b"" for letter in letters) == sorted(value for _, value in poison)
     assert boosted(tmp_path / "data") == {partner for partner, _ in good}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -32,6 +33,14 @@ class Process:
             self.process.kill()
             raise AssertionError(f"not ready: {line!r} {self.process.communicate()[1]!r}")
         self.url = line.split()[1]
+
+    def endpoint(self) -> str:
+        """The URL of its DynamoDB endpoint, which is on standard error; `stop` does not return it again."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if found := re.search(r"the DynamoDB endpoint is (\S+)", line):
+                return found[1]
+        raise AssertionError("no endpoint")
 
     def stop(self, by: signal.Signals = signal.SIGTERM) -> str:
         """Ask it to end, and wait; what it wrote to standard error. Nothing more may be on standard output."""

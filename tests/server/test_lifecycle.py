@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-import re
 import signal
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -41,21 +39,10 @@ def start() -> Iterator[Start]:
         process.end()
 
 
-def endpoint_of(errors: str) -> str:
-    found = re.search(r"the DynamoDB endpoint is (\S+)", errors)
-    assert found is not None
-    return found[1]
-
-
-def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return str(taken.getsockname()[1])
-
-
-def dynamodb(port: str) -> Any:
+def dynamodb(endpoint: str) -> Any:
     return boto3.client(
         "dynamodb",
-        endpoint_url=f"http://127.0.0.1:{port}",
+        endpoint_url=endpoint,
         region_name="eu-west-1",
         aws_access_key_id="local",
         aws_secret_access_key="local",
@@ -66,15 +53,14 @@ def dynamodb(port: str) -> Any:
 @pytest.mark.parametrize("kept", [True, False], ids=["a folder", "memory"])
 def test_services_and_endpoint_share_one_store(start: Start, tmp_path: Path, kept: bool) -> None:
     store = str(tmp_path / "data") if kept else "memory:"
-    port = free_port()
-    server = start("up", "--store", store, "--db-port", port)
+    server = start("up", "--store", store, "--db-port", "0")
     assert server.call("PUT", "/notes/s/a", {"text": "over HTTP"}).status == 200
-    with closing(dynamodb(port)) as db:
+    with closing(dynamodb(server.endpoint())) as db:
         stored = db.get_item(TableName="notes", Key={"pk": {"S": "SHELF#s"}, "sk": {"S": "a"}})["Item"]
         assert stored["text"] == {"S": "over HTTP"}
         db.put_item(TableName="notes", Item={**stored, "text": {"S": "over the endpoint"}})
     assert server.call("GET", "/notes/s/a").json() == {"text": "over the endpoint"}
-    assert endpoint_of(server.stop()) == f"http://127.0.0.1:{port}"
+    server.stop()
     again = start("up", "--store", store, "--db-port", "0")
     answer = again.call("GET", "/notes/s/a")
     assert (answer.status, answer.body) == ((200, b'{"text":"over the endpoint"}') if kept else (404, answer.body))
@@ -180,9 +166,8 @@ def test_a_body_that_is_too_large_is_thrown_away(start: Start, path: str, chunke
 
 # The service's code is the same over any store; only a remote store has no endpoint to serve here.
 def test_a_store_behind_an_endpoint(start: Start, tmp_path: Path) -> None:
-    port = free_port()
-    near = start("up", "--store", tmp_path, "--db-port", port, "--no-demo")
-    far = start("up", "--store", f"http://127.0.0.1:{port}", "--no-demo")
+    near = start("up", "--store", tmp_path, "--db-port", "0", "--no-demo")
+    far = start("up", "--store", near.endpoint(), "--no-demo")
     far.call("PUT", "/notes/s/a", {"text": "from afar"})
     assert near.call("GET", "/notes/s/a").json() == {"text": "from afar"}
     assert "is remote, so no DynamoDB endpoint is served" in far.stop()

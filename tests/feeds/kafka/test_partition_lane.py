@@ -12,7 +12,7 @@ from sortkey.feeds.kafka.message import Message
 from sortkey.feeds.kafka.metrics import KafkaMetrics
 from sortkey.feeds.kafka.partition_lane import BATCH, Handled, MessageChunk, PartitionLane
 from sortkey.model.calls.steps import Pacing
-from tests.feeds.kafka.working import QUICK, Recorder
+from tests.feeds.kafka.working import QUICK, SECONDS, Recorder
 
 ENDLESS = Pacing(first_pause=3600, longest_pause=3600, chance=lambda: 1.0)
 
@@ -41,7 +41,7 @@ def test_what_waits_is_put_together_up_to_a_batch() -> None:
         for first in range(0, 3 * BATCH, 400):
             bench.lane.deliver(chunk(first, 400))
         await bench.recorder.until(3 * BATCH)
-        await bench.lane.stop(10)
+        await bench.lane.stop(SECONDS)
         return bench
 
     bench = asyncio.run(deliver())
@@ -70,7 +70,7 @@ def test_a_batch_that_fails_is_tried_again_before_the_next() -> None:
         bench.lane.deliver(chunk(0, BATCH))
         bench.lane.deliver(chunk(BATCH, BATCH))
         await bench.recorder.until(2 * BATCH)
-        await bench.lane.stop(10)
+        await bench.lane.stop(SECONDS)
         return bench
 
     bench = asyncio.run(deliver())
@@ -84,7 +84,7 @@ def test_rejected_messages_are_reported_and_counted() -> None:
         bench = Bench()
         bench.lane.deliver(chunk(0, 2, b"poison"))
         await bench.recorder.until(2)
-        await bench.lane.stop(10)
+        await bench.lane.stop(SECONDS)
         return bench
 
     bench = asyncio.run(deliver())
@@ -99,7 +99,7 @@ def test_a_stop_lets_the_batch_under_way_end_and_forgets_the_rest() -> None:
         bench.lane.deliver(chunk(0, BATCH))
         bench.lane.deliver(chunk(BATCH, BATCH))
         await asyncio.sleep(0)
-        stopping = asyncio.create_task(bench.lane.stop(10))
+        stopping = asyncio.create_task(bench.lane.stop(SECONDS))
         await asyncio.sleep(0)
         bench.recorder.open.set()
         await stopping
@@ -138,7 +138,7 @@ def test_a_stop_does_not_wait_for_the_next_try() -> None:
         bench.recorder.fail = fail
         bench.lane.deliver(chunk(0, 10))
         await failed.wait()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(SECONDS):
             await bench.lane.stop(3600)
         return bench
 
@@ -170,7 +170,7 @@ def test_a_message_that_fails_alone_is_rejected_and_an_outage_is_waited_for(erro
         bench.lane.deliver(chunk(0, 10))
         bench.lane.deliver(chunk(10, 15))
         await bench.recorder.until(23)
-        await bench.lane.stop(10)
+        await bench.lane.stop(SECONDS)
         return bench
 
     bench = asyncio.run(deliver())
@@ -194,7 +194,7 @@ def test_a_poisoned_message_at_the_end_is_rejected(waiting: int) -> None:
         await bench.recorder.until(BATCH - 1 + waiting)
         while not bench.reports or bench.reports[-1].next_offset < BATCH + waiting:
             await asyncio.sleep(0)
-        await bench.lane.stop(10)
+        await bench.lane.stop(SECONDS)
         return bench
 
     bench = asyncio.run(deliver())
@@ -209,7 +209,7 @@ def test_a_service_that_fails_for_every_message_rejects_none() -> None:
         bench.lane.deliver(chunk(0, 100))
         while not bench.metrics.blockages.samples("sortkey_feed", "")["sortkey_feed_blocked_seconds"]:
             await asyncio.sleep(0)
-        await bench.lane.stop(10)
+        await bench.lane.stop(SECONDS)
         return bench
 
     bench = asyncio.run(deliver())

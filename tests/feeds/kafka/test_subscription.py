@@ -13,7 +13,7 @@ from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException
 
 from sortkey.feeds.kafka.kafka_settings import KafkaSettings
 from sortkey.feeds.kafka.worker import KafkaWorker
-from tests.feeds.kafka.working import SECONDS, Recorder, settings, until, working
+from tests.feeds.kafka.working import SECONDS, Recorder, dead_letters, settings, until, working
 from tests.kafka.broker import Broker
 from tests.kafka.proxy import LIST_OFFSETS, HoldingProxy
 from tests.kafka.topic import committed, everything, produce
@@ -70,7 +70,7 @@ def delivering(stale: list[Message], deliver: Deliver) -> type[Consumer]:
             first = super().poll(*arguments)
             if first is None or first.error() is not None or not waiting:
                 return first
-            live = [first, *super().consume(MESSAGES, 0)]
+            live = [first, *super().consume(MESSAGES - START - 1, SECONDS)]
             assert [each.offset() for each in live] == list(range(START, MESSAGES))
             delivered, *self._rest = deliver(live, waiting.pop())
             return delivered
@@ -103,7 +103,7 @@ def test_messages_that_librdkafka_delivers_by_mistake_are_not_handled(
     messages = everything(broker.bootstrap, topic)
     replace_consumer(monkeypatch, delivering([messages[offset] for offset in offsets], deliver))
     assert consume(kafka) == list(range(START, MESSAGES))
-    letters = everything(broker.bootstrap, kafka.dead_letters)
+    letters = dead_letters(kafka, MESSAGES - START)
     assert [letter.value() for letter in letters] == [b"poison %d" % each for each in range(START, MESSAGES)]
 
 
@@ -135,7 +135,7 @@ def test_an_answer_that_comes_after_the_partition_has_moved_and_come_back(broker
 
     with HoldingProxy(broker, LIST_OFFSETS) as proxy:
         asyncio.run(work(proxy))
-    letters = everything(broker.bootstrap, direct.dead_letters)
+    letters = dead_letters(direct, len(poison))
     assert sorted(letter.value() or b"" for letter in letters) == sorted(value for _, value in poison)
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+
+from confluent_kafka import Message as KafkaMessage
 
 from sortkey.feeds.kafka.kafka_settings import KafkaSettings
 from sortkey.feeds.kafka.message import Message, Rejected
 from sortkey.feeds.kafka.worker import KafkaWorker
 from sortkey.model.calls.steps import Pacing
 from tests.kafka.broker import Broker
+from tests.kafka.topic import everything
 
 SECONDS = 60.0
 QUICK = Pacing(first_pause=0.02, longest_pause=0.05)
@@ -67,6 +71,15 @@ class Recorder:
 
 def settings(broker: Broker, topic: str, **properties: str) -> KafkaSettings:
     return KafkaSettings(broker.bootstrap, topic, f"{topic}-group", f"{topic}.dead-letters", properties)
+
+
+def dead_letters(kafka: KafkaSettings, number: int) -> list[KafkaMessage]:
+    """Those in the topic, when there are so many at least: a transaction is seen a moment after it was committed."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        found = everything(kafka.bootstrap, kafka.dead_letters)
+        if len(found) >= number or time.monotonic() > deadline:
+            return found
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from sortkey.feeds.shards.blockage import REPEAT_SECONDS, Blockage, Blockages
 from sortkey.feeds.shards.ordered_delivery import OrderedDelivery
 from sortkey.feeds.shards.outages import USUAL, FailureRule
 from sortkey.model.calls.steps import Pacing
-from tests.passing_time import while_time_passes
+from tests.passing_time import SECONDS, while_time_passes
 
 LONGEST = 30.0
 EXACT = Pacing(first_pause=0.1, longest_pause=LONGEST, chance=lambda: 1.0)
@@ -235,7 +235,7 @@ def test_a_stop_ends_every_pause() -> None:
             while not shard.calls:
                 await asyncio.sleep(0)
             shard.stopping.set()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(SECONDS):
                 assert await working is False
 
     asyncio.run(program())
