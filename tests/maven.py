@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import os
+import random
 import shutil
 import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree
 
 REPOSITORY: Final = Path(__file__).parents[1]
 FETCH_SECONDS: Final = 240
+SERVER_PORTS: Final = (15_000, 32_000)
 
 # Java ends when the pipe to its guard closes, however the test process came to its end.
 GUARD: Final = 'java "$@" </dev/null & java=$!; cat >/dev/null; kill "$java"; wait "$java"'
@@ -73,10 +75,16 @@ def stop(guard: subprocess.Popen[bytes]) -> None:
 
 
 def free_ports(number: int) -> list[int]:
-    """As many, each another."""
+    """As many, each another. They are below those that the system gives to outgoing connections, since their servers
+    bind them seconds later."""
+    found: list[int] = []
     with ExitStack() as held:
-        probes = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
-        return [probe.getsockname()[1] for probe in probes]
+        while len(found) < number:
+            port = random.randrange(*SERVER_PORTS)
+            with suppress(OSError):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+                found.append(port)
+    return found
 
 
 def free_port() -> int:

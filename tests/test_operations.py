@@ -35,10 +35,9 @@ def block(language: str, contains: str) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where the page's /var is, with its backup.py."""
+    """Where the page's /var is."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "backups").mkdir()
-    (tmp_path / "backup.py").write_text(block("python", "opened.copy"), encoding="utf-8")
     return tmp_path
 
 
@@ -71,12 +70,15 @@ def run(script: str, folder: Path) -> str:
 
 @pytest.mark.slow
 def test_a_backup_of_a_running_service_is_restored(folder: Path, server: ServerProcess) -> None:
-    printed = run(block("sh", "backup.py /var/lib/sortkey /var/backups/sortkey-new"), folder)
-    assert printed == "1 table, 1 item, 0 index rows: 0 problems\n"
+    file = folder / "backups" / "sortkey.gz"
+    printed = run(block("sh", "sortkey backup /var/lib/sortkey /var/backups/sortkey.gz"), folder)
+    assert printed == f"{file}: {file.stat().st_size:,} bytes\n"
     with sk.connect(server.url) as db:
         db.put(Note(name="after"))
     assert server.stop() == 0
-    assert "ok    database " in run(block("sh", "mv /var/lib/sortkey"), folder)
+    printed = run(block("sh", "mv /var/lib/sortkey"), folder)
+    assert "1 table, 1 item, 0 index rows: 0 problems\n" in printed
+    assert "ok    database " in printed
     with sk.connect(folder / "lib" / "sortkey") as db:
         assert db.get(Note.key(name="before")) == Note(name="before")
         assert db.get(Note.key(name="after")) is None

@@ -15,6 +15,7 @@ COMMANDS = [
     ["check", "DIR"],
     ["check", "DIR", "--discard-damaged"],
     ["doctor", "DIR"],
+    ["backup", "DIR", "BACKUP"],
     ["db", "--data", "DIR", "--port", "0"],
     ["serve", "favourites", "--store", "DIR", "--port", "0"],
     ["follow", "favourites", "--store", "DIR"],
@@ -36,7 +37,8 @@ def test_a_cut_folder(tmp_path: Path, share: float) -> None:
         file.truncate(int(data.stat().st_size * share))
     content = data.read_bytes()
     for command in COMMANDS:
-        given = [{"DIR": str(folder), "FILE": str(prices)}.get(each, each) for each in command]
+        places = {"DIR": folder, "FILE": prices, "BACKUP": tmp_path / "data.gz"}
+        given = [str(places.get(each, each)) for each in command]
         ended = subprocess.run(
             [sys.executable, "-m", "sortkey", *given], capture_output=True, text=True, timeout=SECONDS, check=False
         )
@@ -45,3 +47,4 @@ def test_a_cut_folder(tmp_path: Path, share: float) -> None:
         assert any("is damaged: " in line or "the file ends before page" in line for line in lines), (command, ended)
         assert len(ended.stderr.splitlines()) <= 1, (command, ended)
         assert data.read_bytes() == content
+        assert not places["BACKUP"].exists()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
-from sortkey.storage import StorageError, StorageFull, environment
+from sortkey.storage import StorageError, StorageFull, back_up, environment, restore
 from sortkey.storage.write_lock import WriteLock
 from tests.storage.byte_store import ByteBatch, increment, open_store, put, read
 
@@ -106,9 +106,57 @@ def count(path: Path, times: int) -> None:
     store.close()
 
 
+def count_pairs(path: Path, _: int) -> None:
+    """Write two numbers in each commit until killed, and print each that was answered."""
+    store = open_store(path)
+
+    def work(batch: ByteBatch) -> int:
+        increment(b"m")(batch)
+        return increment(b"n")(batch)
+
+    while True:
+        print_line(store.write(work))
+
+
+def begin_backup(path: Path, _: int) -> None:
+    """Back up the folder beside itself, and stop in the middle."""
+    back_up(path, path.with_suffix(".gz"), stop)
+
+
+def begin_restore(path: Path, _: int) -> None:
+    restore(path.with_suffix(".gz"), path, lambda _: None, stop)
+
+
+def stop(*_: int) -> None:
+    print_line("begun")
+    wait()
+
+
+def full_backup(path: Path, file_size: int) -> None:
+    """Back up the folder while files must not grow, and print the error."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size))
+    try:
+        back_up(path, path.with_suffix(".gz"), lambda *_: None)
+    except StorageError as error:
+        print_line(error)
+
+
 PROGRAMS: dict[str, Callable[[Path, int], None]] = {
     program.__name__: program
-    for program in (map_size, fill, memory, fill_memory, hold_snapshot, hold_transaction, hold_lock, count)
+    for program in (
+        map_size,
+        fill,
+        memory,
+        fill_memory,
+        hold_snapshot,
+        hold_transaction,
+        hold_lock,
+        count,
+        count_pairs,
+        begin_backup,
+        begin_restore,
+        full_backup,
+    )
 }
 
 if __name__ == "__main__":

@@ -15,6 +15,9 @@ DEFAULT_FOLDER: Final = Path("data")
 
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?", re.ASCII)
 
+_CLEAR_LINE: Final = "\r\x1b[K"
+_BAR_WIDTH: Final = 30
+
 
 class Parser(argparse.ArgumentParser):
     """A wrong argument gives one line on stderr and exit code 2."""
@@ -68,6 +71,19 @@ def print_error(command: str, message: str) -> int:
     """One line on stderr. Returns the exit code of a command that could not be run."""
     sys.stderr.write(f"sortkey {command}: {message}\n")
     return 2
+
+
+def show_progress(what: str, done: int, total: int) -> None:
+    """On a terminal, one line on stderr that is overwritten: stdout has only what was found."""
+    if sys.stderr.isatty():
+        filled = _BAR_WIDTH * done // max(total, 1)
+        sys.stderr.write(f"{_CLEAR_LINE}{what}: {'━' * filled:{_BAR_WIDTH}} {done:,} of {total:,}")
+        sys.stderr.flush()
+
+
+def clear_progress() -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(_CLEAR_LINE)
 
 
 class NoModule(Exception):

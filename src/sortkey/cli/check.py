@@ -8,12 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from sortkey.cli.arguments import Parser, print_error
+from sortkey.cli.arguments import Parser, clear_progress, print_error, show_progress
 from sortkey.engine.check.database_check import CheckReport, check
 from sortkey.engine.check.discard import Discarded, discard_damaged
 from sortkey.storage import StorageError
-
-_CLEAR_LINE = "\r\x1b[K"
 
 
 def add_arguments(command: Parser) -> None:
@@ -33,17 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
     except StorageError as error:
         return print_error("check", str(error))
     finally:
-        if sys.stderr.isatty():
-            sys.stderr.write(_CLEAR_LINE)
+        clear_progress()
     show(report)
     return 1 if report.problems else 0
-
-
-def show_progress(what: str, done: int, total: int) -> None:
-    """On a terminal, one line on stderr that is overwritten: stdout has only the findings."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"{_CLEAR_LINE}{what}: {done:,} of {total:,}")
-        sys.stderr.flush()
 
 
 def show_discarded(record: Discarded) -> None:

@@ -20,6 +20,7 @@ class Command(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "audit": Command("compare every row of the declared tables with its declaration, and repair rows"),
+    "backup": Command("write a copy of a data folder, which may be in use, to a file"),
     "batch": Command("run a service's batch job, which replaces all that it serves at once", "server"),
     "bench": Command("run the benchmarks of a checkout", "dev"),
     "check": Command("check that a data folder is consistent"),
@@ -32,6 +33,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "load": Command("load a file into a service's tables", "server"),
     "new": Command("write a small project with a service of your own"),
     "recount": Command("count a service's aggregates anew, and repair them", "server"),
+    "restore": Command("make a data folder of a backup"),
     "serve": Command("serve the named services over HTTP", "server"),
     "tables": Command("print the tables that a module declares, for CloudFormation, Terraform or the CDK"),
     "template": Command("print a service as a CloudFormation template, for AWS", "server"),

@@ -1,5 +1,6 @@
 """Ordered bytes on LMDB with group commit. Knows nothing about DynamoDB."""
 
+from sortkey.storage.backup import back_up, restore
 from sortkey.storage.environment import (
     CHECKED_BYTES,
     DAMAGED_PAGE,
@@ -42,6 +43,7 @@ __all__ = [
     "after_prefix",
     "are_sound",
     "ascending",
+    "back_up",
     "belongs_to",
     "damaged_folder",
     "descending",
@@ -49,5 +51,6 @@ __all__ = [
     "is_sound",
     "open_existing",
     "payload_of",
+    "restore",
     "seal",
 ]

@@ -357,11 +357,16 @@ def _check_format(environment: lmdb.Environment, path: Path, lock: AbstractConte
 def _sync_directory_entries(path: Path) -> None:
     """LMDB syncs what it writes, but not the names of the files it creates. Without those, a crash loses everything."""
     for folder in (path, path.absolute().parent):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_names(folder)
+
+
+def sync_names(path: Path) -> None:
+    """Return when the names in a folder are on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _require_format(found: bytes, path: Path) -> None:

@@ -57,7 +57,7 @@ def order_row(**changed: Any) -> Row:
         "status": {"S": "OPEN"},
         "city": {"S": "New York"},
         "weight": {"N": "7"},
-        "expires": {"N": "1800000000"},
+        "expires": {"N": "4000000000"},
         "gsi1pk": {"S": "CITY#New York"},
         "gsi1sk": {"S": "OPEN#000003"},
         "gsi2pk": {"S": "STATUS#OPEN"},
