@@ -200,7 +200,7 @@ def test_a_database_that_another_process_makes_meanwhile_stays(file: Path, tmp_p
         store.write(put(b"k", b"of the service"))
         store.close()
 
-    with pytest.raises(StorageError, match="another process has made a database in .*restored meanwhile"):
+    with pytest.raises(StorageError, match=r"another process has made a database in .*restored meanwhile"):
         restore(file, restored, start_service, ignore)
     assert content(restored)[b"k"] == b"of the service"
 
