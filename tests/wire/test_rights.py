@@ -6,14 +6,18 @@ import pytest
 
 from sortkey.engine import requests
 from sortkey.errors import AccessDeniedException
-from sortkey.wire.authentication import ADMIN, ADMIN_OPERATIONS, READ, WRITE, Rights, needs
+from sortkey.wire.authentication import ADMIN, ADMIN_OPERATIONS, READ, WRITE, KeyHolder, Rights, needs
 
 KEY = {"pk": {"S": "a"}}
 STREAM = "arn:aws:dynamodb:local:000000000000:table/orders/stream/2026-08-24T00:00:00.000"
 
 
 def needed(operation: str, **members: Any) -> list[tuple[str, str]]:
-    return list(needs(operation, requests.convert(operation, members)))
+    return [(need.table, need.right) for need in needs(operation, requests.convert(operation, members))]
+
+
+def holder(tables: dict[str, str], key_id: str = "K") -> KeyHolder:
+    return KeyHolder(key_id, Rights(tables), {}, now=0.0)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +48,7 @@ def test_what_operations_need(operation: str, members: dict[str, Any], right: st
 
 # A new writing operation must not be open to readers by accident.
 def test_every_operation_that_changes_a_table_is_the_administrators() -> None:
-    words = ("Create", "Delete", "Update", "Tag", "Untag")
+    words = ("Create", "Delete", "Update", "Tag", "Untag", "PutR", "Enable", "Disable")
     changing = {name for name in requests.OPERATIONS if name.startswith(words)} - {"DeleteItem", "UpdateItem"}
     assert changing == ADMIN_OPERATIONS
 
@@ -74,7 +78,7 @@ def test_transactions_need_what_their_actions_need() -> None:
 def test_a_write_that_returns_attributes_needs_both(operation: str, members: dict[str, Any]) -> None:
     assert needed(operation, TableName="orders", **members) == [("orders", WRITE), ("orders", READ)]
     with pytest.raises(AccessDeniedException):
-        Rights("K", {"*": "write"}).check(operation, requests.convert(operation, {"TableName": "orders", **members}))
+        holder({"*": "write"}).check(operation, requests.convert(operation, {"TableName": "orders", **members}))
 
 
 def test_a_write_that_returns_nothing_needs_no_more() -> None:
@@ -104,13 +108,13 @@ def test_operations_about_no_table_are_open() -> None:
     "arn", ["arn:table/mine:dynamodb:r:a:table/secret", "arn:aws:dynamodb:r:a:table/mine:x:table/secret", "arn:junk"]
 )
 def test_a_name_that_could_be_read_in_two_ways_opens_nothing(arn: str) -> None:
-    mine = Rights("K", {"mine*": "admin"})
+    mine = holder({"mine*": "admin"})
     with pytest.raises(AccessDeniedException):
         mine.check("ListTagsOfResource", requests.convert("ListTagsOfResource", {"ResourceArn": arn}))
 
 
 def test_patterns() -> None:
-    rights = Rights("AKID", {"orders*": "readwrite", "prices": "read", "tmp-?": "admin"})
+    rights = holder({"orders*": "readwrite", "prices": "read", "tmp-?": "admin"})
 
     def may(operation: str, **members: Any) -> bool:
         try:
@@ -131,7 +135,7 @@ def test_patterns() -> None:
 
 def test_errors_read_as_at_aws() -> None:
     with pytest.raises(AccessDeniedException) as caught:
-        Rights("AKID", {}).check("GetItem", requests.convert("GetItem", {"TableName": "orders", "Key": KEY}))
+        holder({}, "AKID").check("GetItem", requests.convert("GetItem", {"TableName": "orders", "Key": KEY}))
     assert caught.value.message == (
         "User: arn:aws:iam::000000000000:user/AKID is not authorized to perform: dynamodb:GetItem on resource: "
         "arn:aws:dynamodb:local:000000000000:table/orders because no identity-based policy allows the "

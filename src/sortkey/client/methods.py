@@ -156,9 +156,17 @@ class Methods(ABC, Generic[R]):
         """A global table's settings."""
         return self._call("DescribeGlobalTableSettings", members)
 
+    def put_resource_policy(self, **members: Any) -> R:
+        """Attach a policy to a table or a stream."""
+        return self._call("PutResourcePolicy", members)
+
     def get_resource_policy(self, **members: Any) -> R:
-        """A resource's policy."""
+        """The policy of a table or a stream."""
         return self._call("GetResourcePolicy", members)
+
+    def delete_resource_policy(self, **members: Any) -> R:
+        """Detach the policy of a table or a stream."""
+        return self._call("DeleteResourcePolicy", members)
 
     def list_backups(self, **members: Any) -> R:
         """The backups of a table."""

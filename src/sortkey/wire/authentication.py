@@ -19,6 +19,10 @@ A key's rights are given for each table, by pattern:
 A write whose answer may hold attributes of an item (`ReturnValues`, `ReturnValuesOnConditionCheckFailure`) needs `read`
 as well, and so does a condition check inside a transaction. Operations that name no table (ListTables, DescribeLimits,
 …) are open to every key.
+
+Resource policies of tables and streams come on top, as on AWS: what one denies is denied to every key, and what one
+allows needs no right of the key's own. To a policy, a key is the user of its name. A key without `tables` may always
+delete a policy, as an account's root may, so that nobody is locked out for good.
 """
 
 from __future__ import annotations
@@ -29,15 +33,19 @@ import stat
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from sortkey.clock import Clock
 from sortkey.engine.operations import WRITES
+from sortkey.engine.operations.policies import PolicyBook
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import Shape
-from sortkey.errors import AccessDeniedException
+from sortkey.engine.tables import resource_policy
+from sortkey.engine.tables.core import Settings
+from sortkey.engine.tables.resource_policy import Policy, parse_policy
+from sortkey.errors import AccessDeniedException, ValidationException
 from sortkey.http.listener import AllowedHosts, rejection
 from sortkey.http.request_parser import Request
 from sortkey.wire import signature
@@ -52,7 +60,7 @@ class Caller(Protocol):
 
 
 class Authentication(Protocol):
-    def admit(self, request: Request) -> Caller | None:
+    def admit(self, request: Request, policies: PolicyBook, /) -> Caller | None:
         """The caller; None if the caller may do everything. Raises AWS's error if the request is not admitted."""
 
     def check_host(self, request: Request) -> None:
@@ -70,7 +78,8 @@ class NoAuthentication:
         self._hosts = hosts
         self._admitted = hosts.admitted
 
-    def admit(self, request: Request) -> Caller | None:
+    def admit(self, request: Request, _policies: PolicyBook) -> Caller | None:
+        """Nobody has a name here, so policies concern nobody."""
         headers = request.headers
         if b"origin" in headers:
             raise AccessDeniedException("Web pages may use this endpoint only if it was started with --keys.")
@@ -91,11 +100,15 @@ class KeyAuthentication:
     def __init__(self, keys: Mapping[str, Key], clock: Clock) -> None:
         self._keys = keys
         self._clock = clock
-        self._rights = {name: Rights(name, key.tables) for name, key in keys.items() if key.tables is not None}
+        self._rights = {name: Rights(key.tables) for name, key in keys.items() if key.tables is not None}
 
-    def admit(self, request: Request) -> Caller | None:
-        key_id = signature.verify(request, self._secret, self._clock.now(), self._region)
-        return self._rights.get(key_id)
+    def admit(self, request: Request, policies: PolicyBook) -> Caller | None:
+        now = self._clock.now()
+        key_id = signature.verify(request, self._secret, now, self._region)
+        rights, current = self._rights.get(key_id), policies.current()
+        if rights is None and not current:
+            return None
+        return KeyHolder(key_id, rights, current, now)
 
     def check_host(self, request: Request) -> None:
         """Any host: a page that leads its name here still has no key."""
@@ -159,8 +172,14 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
 }
 ITEM_WRITES: Final = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
 ADMIN_OPERATIONS: Final = (WRITES.keys() - ITEM_WRITES) | {"UpdateContinuousBackups"}
-ACTIONS: Final = {"get": READ, "condition_check": READ, "put": WRITE, "update": WRITE, "delete": WRITE}
-"""The rights that the actions of a transaction need."""
+ACTIONS: Final = {
+    "get": (READ, "dynamodb:GetItem"),
+    "condition_check": (READ, "dynamodb:ConditionCheckItem"),
+    "put": (WRITE, "dynamodb:PutItem"),
+    "update": (WRITE, "dynamodb:UpdateItem"),
+    "delete": (WRITE, "dynamodb:DeleteItem"),
+}
+"""The rights that the parts of a transaction need, and their names in policies."""
 RETURNING_MEMBERS: Final = ("return_values", "return_values_on_condition_check_failure")
 """Members that ask a write for attributes."""
 NAMING_MEMBERS: Final = ("table_name", "global_table_name")
@@ -170,59 +189,128 @@ ARN_MEMBERS: Final = ("resource_arn", "table_arn", "stream_arn", "shard_iterator
 ARN: Final = re.compile(r"arn:[^:/|]*:dynamodb:[^:/|]*:[^:/|]*:table/([^/:|]+)([/|].*)?", re.DOTALL)
 
 
+EVERY_OWNERS: Final = "DeleteResourcePolicy"
+"""What a key without `tables` may do although a policy denies it."""
+SETTINGS: Final = Settings()
+"""The region and the account of the endpoint's ARNs."""
+
+
+class Need(NamedTuple):
+    """What a request does to one table, and the right that it needs there."""
+
+    table: str
+    right: str
+    action: str
+    below: str = ""
+    """The index or stream, as its ARN continues that of the table."""
+
+    @property
+    def arn(self) -> str:
+        table = f"arn:aws:dynamodb:{SETTINGS.region}:{SETTINGS.account}:table/{self.table}"
+        return table + self.below
+
+
 class Rights:
     """One key's rights."""
 
-    def __init__(self, key_id: str, tables: Mapping[str, str]) -> None:
-        self._key_id = key_id
+    def __init__(self, tables: Mapping[str, str]) -> None:
         self._patterns = [(pattern, RIGHTS[right]) for pattern, right in tables.items()]
 
-    def check(self, operation: str, request: Shape) -> None:
-        for table, right in needs(operation, request):
-            if not any(right in rights and fnmatchcase(table, pattern) for pattern, rights in self._patterns):
-                raise self._denied(operation, table)
+    def grant(self, need: Need) -> bool:
+        return any(need.right in rights and fnmatchcase(need.table, pattern) for pattern, rights in self._patterns)
 
-    def _denied(self, operation: str, table: str) -> AccessDeniedException:
-        action = f"dynamodb:{operation}"
+
+class KeyHolder:
+    """A caller who may be limited by the rights of the key, and by the policies of tables and streams."""
+
+    def __init__(self, key_id: str, rights: Rights | None, policies: Mapping[str, Policy], now: float) -> None:
+        self._key_id = key_id
+        self._rights = rights
+        self._policies = policies
+        self._caller = resource_policy.Caller(SETTINGS.account, key_id, now)
+
+    def check(self, operation: str, request: Shape) -> None:
+        for need in needs(operation, request):
+            effect = self._effect(self._policies.get(_policed(need)), need)
+            if effect == "Deny" and not (self._rights is None and operation == EVERY_OWNERS):
+                raise self._denied(need, "with an explicit deny in a resource-based policy")
+            if effect != "Allow" and not self._is_granted(need):
+                raise self._denied(need, f"because no identity-based policy allows the {need.action} action")
+            if operation == "PutResourcePolicy":
+                self._check_remains(need, request)
+
+    def _effect(self, policy: Policy | None, need: Need) -> str | None:
+        return None if policy is None else policy.effect(self._caller, need.action, need.arn)
+
+    def _is_granted(self, need: Need) -> bool:
+        return self._rights is None or self._rights.grant(need)
+
+    def _check_remains(self, need: Need, request: Any) -> None:
+        """Whoever puts a policy must be able to put the next one, or confirm to know."""
+        if request.confirm_remove_self_resource_access:
+            return
+        effect = self._effect(parse_policy(request.policy, request.resource_arn), need)
+        if effect == "Deny" or (effect is None and not self._is_granted(need)):
+            raise ValidationException(
+                "The policy removes the caller's own permission to change it. "
+                "Confirm this by ConfirmRemoveSelfResourceAccess"
+            )
+
+    def _denied(self, need: Need, why: str) -> AccessDeniedException:
         return AccessDeniedException(
-            f"User: arn:aws:iam::000000000000:user/{self._key_id} is not authorized to perform: {action} "
-            f"on resource: arn:aws:dynamodb:local:000000000000:table/{table} "
-            f"because no identity-based policy allows the {action} action"
+            f"User: {self._caller.arn} is not authorized to perform: {need.action} on resource: {need.arn} {why}"
         )
 
 
-def needs(operation: str, request: Any) -> Iterator[tuple[str, str]]:
+def _policed(need: Need) -> str:
+    """The ARN whose policy decides: that of the stream, or that of the table, also for its indexes."""
+    return need.arn if need.below.startswith("/stream/") else need.arn.removesuffix(need.below)
+
+
+def needs(operation: str, request: Any) -> Iterator[Need]:
     """Each table that the request names, and the right that it needs there."""
     if operation in ("TransactGetItems", "TransactWriteItems"):
         for item in request.transact_items:
             yield from _transaction_needs(item)
         return
     right = ADMIN if operation in ADMIN_OPERATIONS else WRITE if operation in ITEM_WRITES else READ
+    action = f"dynamodb:{operation}"
     if operation in ("BatchGetItem", "BatchWriteItem"):
         for name in request.request_items:
-            yield table_name_of(name), right
+            yield Need(table_name_of(name), right, action)
         return
     for member in NAMING_MEMBERS:
         name = getattr(request, member, None)
         if name is not None:
-            yield table_name_of(name), right
+            index = getattr(request, "index_name", None)
+            below = "" if index is None else f"/index/{index}"
+            yield Need(table_name_of(name), right, action, below)
             if _returns_attributes(request):
-                yield table_name_of(name), READ
+                yield Need(table_name_of(name), READ, action)
+            # Another ARN of such a request names no table, but the Kinesis stream that gets its changes.
+            return
     for member in ARN_MEMBERS:
         arn = getattr(request, member, None)
         if arn is not None:
-            found = ARN.fullmatch(arn)
-            yield "" if found is None else found[1], right
+            yield _need_of_arn(arn, right, action)
 
 
-def _transaction_needs(item: Any) -> Iterator[tuple[str, str]]:
-    for member, right in ACTIONS.items():
-        action = getattr(item, member, None)
-        if action is not None:
-            name = table_name_of(action.table_name)
-            yield name, right
-            if right is WRITE and _returns_attributes(action):
-                yield name, READ
+def _need_of_arn(arn: str, right: str, action: str) -> Need:
+    found = ARN.fullmatch(arn)
+    if found is None:
+        return Need("", right, action)
+    below = (found[2] or "").partition("|")[0]
+    return Need(found[1], right, action, below)
+
+
+def _transaction_needs(item: Any) -> Iterator[Need]:
+    for member, (right, action) in ACTIONS.items():
+        part = getattr(item, member, None)
+        if part is not None:
+            name = table_name_of(part.table_name)
+            yield Need(name, right, action)
+            if right is WRITE and _returns_attributes(part):
+                yield Need(name, READ, action)
 
 
 def _returns_attributes(write: Any) -> bool:

@@ -25,6 +25,7 @@ from sortkey.engine import requests
 from sortkey.engine.database import Database
 from sortkey.engine.operations.answers import to_json
 from sortkey.engine.operations.fast_path import FastAnswer
+from sortkey.engine.operations.policies import PolicyBook
 from sortkey.engine.operations.rehearsal import CostlyWork, NotRehearsed
 from sortkey.engine.operations.slices import Slices
 from sortkey.engine.requests.pieces import BATCHES, PIECE_BYTES, decode_in_pieces
@@ -90,6 +91,7 @@ class Endpoint:
         """`scrape` returns the samples for `GET /metrics`."""
         self._database = database
         self._authentication = authentication
+        self._policies = PolicyBook(database)
         self._scheduler = scheduler
         self._slices = slices
         self._large = large
@@ -120,7 +122,7 @@ class Endpoint:
         if route is None or request.method != b"POST":
             return self._answer_other(request)
         try:
-            caller = self._authentication.admit(request)
+            caller = self._authentication.admit(request, self._policies)
             if b"content-encoding" in request.headers:
                 request.body = protocol.content(request)
             body = request.body

@@ -203,6 +203,7 @@ def test_damaged_key_is_rejected_and_nothing_changes(large_folder: Path) -> None
     key = keys_of(large_folder, spaces_of(large_folder)[TABLE])[5]
     file.write_bytes(file.read_bytes().replace(key, key[:-3] + bytes([key[-3] ^ 1]) + key[-2:]))
     before = file.read_bytes()
-    with pytest.raises(DamagedFolder, match="its pages are, so no record can be discarded; restore a backup"):
+    # Which check finds it first depends on where the page is that has the key.
+    with pytest.raises(DamagedFolder, match="restore a backup"):
         discard_damaged(large_folder, lambda _: None)
     assert file.read_bytes() == before

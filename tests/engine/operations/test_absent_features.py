@@ -9,7 +9,6 @@ import pytest
 from tests.engine.conftest import Call, ExpectError
 from tests.engine.operations.table_shapes import attributes, index, table
 
-ARN = "arn:aws:dynamodb:local:000000000000:table/orders"
 PITR_OFF = {
     "ContinuousBackupsDescription": {
         "ContinuousBackupsStatus": "ENABLED",
@@ -93,13 +92,6 @@ def test_there_are_no_global_tables(call: Call, expect_error: ExpectError, opera
     message = "Global table not found: Global table with name: 'orders' does not exist."
     with expect_error("GlobalTableNotFoundException", message):
         call(operation, GlobalTableName="orders")
-
-
-def test_there_are_no_policies(call: Call, expect_error: ExpectError) -> None:
-    with expect_error("PolicyNotFoundException"):
-        call("GetResourcePolicy", ResourceArn=ARN)
-    with expect_error("ResourceNotFoundException"):
-        call("GetResourcePolicy", ResourceArn=f"{ARN}2")
 
 
 def test_limits_are_those_of_a_new_account(call: Call) -> None:

@@ -334,7 +334,7 @@ OTHERS = [
         {"SSESpecification": {"Enabled": True, "SSEType": "AES256"}},
         INVALID + "SSEType AES256 is not supported, the only supported SSEType is KMS",
     ),
-    ({"ResourcePolicy": "{}"}, INVALID + "ResourcePolicy is not supported here"),
+    ({"ResourcePolicy": "{}"}, INVALID + "Invalid policy document: Object missing required field `Statement`"),
     ({"VectorIndexes": [{}]}, INVALID + "VectorIndexes is not supported here"),
     (
         {"Tags": [{"Key": "aws:x", "Value": ""}]},

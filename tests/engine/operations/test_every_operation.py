@@ -41,7 +41,6 @@ def test_every_operation_of_the_service_model_has_a_line() -> None:
 NOT_SUPPORTED_MEMBERS: Final = {
     "CreateTable.GlobalTableSettingsReplicationMode",
     "CreateTable.GlobalTableSourceArn",
-    "CreateTable.ResourcePolicy",
     "CreateTable.VectorIndexes",
     "UpdateTable.DisassociationProtectionEnabled",
     "UpdateTable.GlobalTableSettingsReplicationMode",
@@ -63,6 +62,7 @@ KNOWN: Final[dict[str, Any]] = {
     "BackupArn": "arn:aws:dynamodb:local:000000000000:table/orders/backup/01489602797149-73d8d5bc",
     "StreamArn": "arn:aws:kinesis:local:000000000000:stream/orders",
     "ResourceArnString": "arn:aws:dynamodb:local:000000000000:table/orders",
+    "ResourcePolicy": '{"Statement": []}',
     "ImportNextToken": "0" * 112,
 }
 """Valid values, by the name of their shape, where the model's bounds do not make one."""

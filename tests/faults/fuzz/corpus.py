@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -43,6 +44,7 @@ ORDERS: Final[dict[str, Any]] = {
     "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
     "Tags": [{"Key": "team", "Value": "red"}],
 }
+ORDERS_ARN: Final = "arn:aws:dynamodb:local:000000000000:table/orders"
 TABLES: Final = (
     ORDERS,
     {
@@ -69,10 +71,23 @@ def lay_out(call: Call, kept: set[str]) -> None:
     for table in TABLES:
         call("CreateTable", table)
     call("UpdateTimeToLive", _ttl(True))
+    call("PutResourcePolicy", {"ResourceArn": ORDERS_ARN, "Policy": _policy(ORDERS_ARN)})
     for number in range(5):
         call("PutItem", {"TableName": "orders", "Item": ITEM | {"sk": {"S": f"order {number}"}}})
     call("PutItem", {"TableName": "plain", "Item": {"pk": {"S": "a"}, "n": {"N": "1"}}})
     call("PutItem", {"TableName": "numbers", "Item": {"id": {"N": "1"}, "raw": {"B": "AAEC"}}})
+
+
+def _policy(arn: str) -> str:
+    statement = {
+        "Sid": "reading",
+        "Effect": "Allow",
+        "Principal": {"AWS": ["arn:aws:iam::000000000000:user/reader", "*"]},
+        "Action": ["dynamodb:Get*", "dynamodb:Query"],
+        "Resource": [arn, f"{arn}/index/*"],
+        "Condition": {"DateLessThan": {"aws:CurrentTime": "2999-01-01T00:00:00Z"}},
+    }
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
 
 def _ttl(enabled: bool) -> dict[str, Any]:
@@ -265,7 +280,9 @@ def _features(arn: str) -> Requests:
         ("DescribeTableReplicaAutoScaling", {"TableName": "orders"}),
         ("DescribeGlobalTable", {"GlobalTableName": "orders"}),
         ("DescribeGlobalTableSettings", {"GlobalTableName": "orders"}),
+        ("PutResourcePolicy", {"ResourceArn": arn, "Policy": _policy(arn), "ConfirmRemoveSelfResourceAccess": True}),
         ("GetResourcePolicy", {"ResourceArn": arn}),
+        ("DeleteResourcePolicy", {"ResourceArn": arn}),
         ("ListBackups", {"TableName": "orders", "Limit": 5, "TimeRangeLowerBound": 1.5}),
         ("ListContributorInsights", {"TableName": "orders", "MaxResults": 5}),
         ("ListExports", {"TableArn": arn, "MaxResults": 5}),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from sortkey.engine.operations import features
+from sortkey.engine.operations import features, policies
 from sortkey.engine.operations.batches import batch_get_item, batch_write_item
 from sortkey.engine.operations.items import delete_item, get_item, put_item, update_item
 from sortkey.engine.operations.queries import query, scan
@@ -46,7 +46,7 @@ READS: Final[dict[str, Read]] = {
     "DescribeTimeToLive": describe_time_to_live,
     "GetItem": get_item,
     "GetRecords": get_records,
-    "GetResourcePolicy": features.get_resource_policy,
+    "GetResourcePolicy": policies.get_resource_policy,
     "GetShardIterator": get_shard_iterator,
     "ListBackups": features.list_backups,
     "ListContributorInsights": features.list_contributor_insights,
@@ -70,8 +70,10 @@ WRITES: Final[dict[str, Write]] = {
     "BatchWriteItem": batch_write_item,
     "CreateTable": create_table,
     "DeleteItem": delete_item,
+    "DeleteResourcePolicy": policies.delete_resource_policy,
     "DeleteTable": delete_table,
     "PutItem": put_item,
+    "PutResourcePolicy": policies.put_resource_policy,
     "TagResource": tag_resource,
     "TransactWriteItems": transact_write_items,
     "UntagResource": untag_resource,

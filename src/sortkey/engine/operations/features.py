@@ -5,14 +5,12 @@ Those have DynamoDB's answers for a table without the feature.
 
 from __future__ import annotations
 
-from sortkey.engine.operations.tags import table_of_arn
 from sortkey.engine.requests import features, table_name_of
 from sortkey.engine.tables.core import Answer, Core
 from sortkey.engine.tables.table import Table
 from sortkey.errors import (
     ContinuousBackupsUnavailableException,
     GlobalTableNotFoundException,
-    PolicyNotFoundException,
     ResourceNotFoundException,
     TableNotFoundException,
 )
@@ -84,14 +82,6 @@ def describe_global_table(_core: Core, request: features.DescribeGlobalTable) ->
 
 def describe_global_table_settings(_core: Core, request: features.DescribeGlobalTableSettings) -> Answer:
     raise _no_global_table(request.global_table_name)
-
-
-def get_resource_policy(core: Core, request: features.GetResourcePolicy) -> Answer:
-    with core.read() as transaction:
-        table_of_arn(core, transaction, request.resource_arn, "GetResourcePolicy")
-    raise PolicyNotFoundException(
-        f"Resource-based policy not found for the provided ResourceArn: {request.resource_arn}"
-    )
 
 
 def list_backups(_core: Core, _request: features.ListBackups) -> Answer:

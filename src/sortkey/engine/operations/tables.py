@@ -10,6 +10,7 @@ import uuid
 
 import msgspec
 
+from sortkey.engine.operations.policies import new_policy
 from sortkey.engine.operations.tags import read_tags
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.tables import (
@@ -29,6 +30,7 @@ from sortkey.engine.streams.stream_writer import close_stream, new_stream
 from sortkey.engine.tables import description, expiry_index
 from sortkey.engine.tables.core import Answer, Core, Work, new_space, release_space
 from sortkey.engine.tables.definition import NO_SPACE_YET, check_stream, define_table
+from sortkey.engine.tables.resource_policy import parse_policy
 from sortkey.engine.tables.settings import ON_DEMAND, reject_unsupported, table_settings
 from sortkey.engine.tables.update import check_changes_something, plan_update
 from sortkey.errors import ResourceInUseException, ValidationException
@@ -43,6 +45,8 @@ def create_table(core: Core, request: CreateTable) -> Work:
     check_stream(request.stream_specification)
     settings = table_settings(core, request, definition.billing_mode, definition.throughput)
     tags = read_tags(request.tags or [])
+    if request.resource_policy is not None:
+        parse_policy(request.resource_policy, core.table_arn(name))
     table_id = str(uuid.uuid4())
 
     def work(batch: WriteBatch) -> Answer:
@@ -66,6 +70,7 @@ def create_table(core: Core, request: CreateTable) -> Work:
             table_class=request.table_class,
             tags=tags,
             settings=settings,
+            policy=new_policy(request.resource_policy, batch.now),
         )
         core.catalog.save(batch, entry)
         return {"TableDescription": description.describe_in_batch(core, batch, entry)}

@@ -106,16 +106,27 @@ def check_count(tags: dict[str, str]) -> None:
 
 def table_of_arn(core: Core, transaction: Transaction, arn: str, operation: str) -> Table:
     """The table that an ARN names; raises AWS's errors, which check the account before the region."""
-    parts = _ARN.fullmatch(arn)
-    if parts is None:
-        raise ValidationException(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
-    service, region, account, resource = parts.groups()
-    if service != "dynamodb" or account != core.settings.account:
-        raise AccessDeniedException(f"User is not authorized to perform: dynamodb:{operation} on resource: {arn}")
-    name = _TABLE.fullmatch(resource)
-    if region != core.settings.region or name is None:
-        raise ValidationException(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
+    name = _TABLE.fullmatch(resource_of_arn(core, arn, operation))
+    if name is None:
+        raise invalid_arn(arn)
     table = core.catalog.find(transaction, name[1])
     if table is None:
         raise ResourceNotFoundException(f"Requested resource not found: ResourceArn: {arn} not found")
     return table
+
+
+def resource_of_arn(core: Core, arn: str, operation: str) -> str:
+    """The part of an ARN after the account."""
+    parts = _ARN.fullmatch(arn)
+    if parts is None:
+        raise invalid_arn(arn)
+    service, region, account, resource = parts.groups()
+    if service != "dynamodb" or account != core.settings.account:
+        raise AccessDeniedException(f"User is not authorized to perform: dynamodb:{operation} on resource: {arn}")
+    if region != core.settings.region:
+        raise invalid_arn(arn)
+    return resource
+
+
+def invalid_arn(arn: str) -> ValidationException:
+    return ValidationException(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")

@@ -20,6 +20,7 @@ from sortkey.engine.requests.shapes import (
 )
 
 TableArn = Annotated[str, Meta(min_length=1, max_length=1024)]
+RevisionId = Annotated[str, Meta(min_length=1, max_length=255)]
 ExportPageSize = Annotated[int, Meta(ge=1, le=25)]
 
 
@@ -66,8 +67,20 @@ class DescribeGlobalTableSettings(Shape, kw_only=True):
     global_table_name: StrictTableName
 
 
+class PutResourcePolicy(Shape, kw_only=True):
+    resource_arn: ResourceArn
+    policy: str
+    expected_revision_id: RevisionId | None = None
+    confirm_remove_self_resource_access: bool | None = None
+
+
 class GetResourcePolicy(Shape, kw_only=True):
     resource_arn: ResourceArn
+
+
+class DeleteResourcePolicy(Shape, kw_only=True):
+    resource_arn: ResourceArn
+    expected_revision_id: RevisionId | None = None
 
 
 class ListBackups(Shape, kw_only=True):

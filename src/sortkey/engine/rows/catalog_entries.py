@@ -52,16 +52,23 @@ class ShardEntry(msgspec.Struct, frozen=True):
     closed: float | None = None
 
 
-class StreamEntry(msgspec.Struct, frozen=True):
+class PolicyEntry(msgspec.Struct, frozen=True):
+    text: str
+    revision: int
+    """Milliseconds since the epoch, or one more than the revision before it."""
+
+
+class StreamEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     space: int
     label: str
     view_type: str
     created: float
     shards: list[ShardEntry]
     disabled: float | None = None
+    policy: PolicyEntry | None = None
 
 
-class TableEntry(msgspec.Struct, frozen=True):
+class TableEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     space: int
     id: str
@@ -87,3 +94,4 @@ class TableEntry(msgspec.Struct, frozen=True):
     tags: dict[str, str] = {}
     settings: dict[str, Any] = {}
     """Settings that are kept and shown but have no effect, such as SSESpecification, by name."""
+    policy: PolicyEntry | None = None

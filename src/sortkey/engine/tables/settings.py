@@ -40,7 +40,6 @@ WARM_ON_DEMAND: Final = (12_000, 4_000)
 NO_MAXIMUM: Final = -1
 
 UNSUPPORTED: Final = (
-    "resource_policy",
     "global_table_source_arn",
     "global_table_settings_replication_mode",
     "vector_indexes",
