@@ -172,38 +172,24 @@ class Update(ConditionalWrite):
         placeholders = Placeholders()
         conditions = self.condition.tests(placeholders)
         clauses = [
-            *(
-                Clause(SET, f"{placeholders.name(name)} = {placeholders.value(value)}")
-                for name, value in planned.sets.items()
-            ),
-            *(Clause("REMOVE", placeholders.name(name)) for name in planned.removes),
-            *revision_clause(self.schema, placeholders),
-            *(
-                clause
-                for name, operator in self.operators.items()
-                if name not in computed
-                for clause in operator.clauses(self.schema, name, placeholders)
-            ),
+            Clause(SET, f"{placeholders.name(name)} = {placeholders.value(value)}")
+            for name, value in planned.sets.items()
         ]
+        clauses += [Clause("REMOVE", placeholders.name(name)) for name in planned.removes]
+        clauses += revision_clause(self.schema, placeholders)
+        operators = [(name, operator) for name, operator in self.operators.items() if name not in computed]
+        for name, operator in operators:
+            clauses += operator.clauses(self.schema, name, placeholders)
+        tests = [self._there(placeholders)]
         read = [*planned.guards, *(each for name in sorted(computed) for each in self.schema.attributes_with(name))]
-        tests = [
-            self._there(placeholders),
-            *(placeholders.equal(name, (row or {}).get(name)) for name in read),
-            *(placeholders.exists(name, sorted(absent)) for name, absent in planned.beside.items()),
-            *(
-                test
-                for name, operator in self.operators.items()
-                if name not in computed
-                for test in operator.tests(self.schema, name, placeholders)
-            ),
-            is_current(self.schema, placeholders),
-            *(
-                ()
-                if self.schema.tag is None
-                else [placeholders.equal(self.schema.tag.attribute, self.schema.tag.value)]
-            ),
-            *conditions,
-        ]
+        tests += [placeholders.equal(name, (row or {}).get(name)) for name in read]
+        tests += [placeholders.exists(name, sorted(absent)) for name, absent in planned.beside.items()]
+        for name, operator in operators:
+            tests += operator.tests(self.schema, name, placeholders)
+        tests.append(is_current(self.schema, placeholders))
+        if self.schema.tag is not None:
+            tests.append(placeholders.equal(self.schema.tag.attribute, self.schema.tag.value))
+        tests += conditions
         return placeholders.added_to(
             {
                 "TableName": self.path.table,
@@ -266,10 +252,10 @@ def revision_clause(schema: Schema[Any], placeholders: Placeholders) -> list[Cla
 
 def expression(clauses: Iterable[Clause]) -> str:
     """The UpdateExpression: the clauses by section."""
-    sections: dict[str, list[str]] = {section: [] for section in _SECTIONS}
+    sections: dict[str, list[str]] = {}
     for section, text in clauses:
-        sections[section].append(text)
-    return " ".join(f"{section} {', '.join(texts)}" for section, texts in sections.items() if texts)
+        sections.setdefault(section, []).append(text)
+    return " ".join([f"{section} {', '.join(sections[section])}" for section in _SECTIONS if section in sections])
 
 
 def update(context: Context, path: AccessPath[T], changes: Changes, where: Where | None) -> Steps[T]:

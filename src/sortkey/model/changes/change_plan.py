@@ -16,8 +16,7 @@ A field that is `in_key` has no attribute: changing it changes the index keys th
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from msgspec import NODEFAULT
 
@@ -32,8 +31,10 @@ Results = dict[str, tuple[list[Any], Any]]
 """What computed fields are, with the inputs that they were computed from."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangePlan:
+_NO_READS: Final[frozenset[str]] = frozenset()
+
+
+class ChangePlan(NamedTuple):
     """The attributes to set and to remove; complete if `reads` is empty."""
 
     sets: Row
@@ -66,8 +67,24 @@ def plan_changes(
     fields with the item's `row`. The store applies operators to the fields that are `operated`; no key is made of them,
     but their attributes may be a part of one. `results` are those of earlier plans of the same update: it is the same
     again for the same row, whatever the functions of computed fields do."""
+    if schema.plain.issuperset(changes) and schema.plain.issuperset(operated):
+        return _plain(schema, changes)
     _reject_impossible(schema, changes)
     return _Planner(schema, changes, known, row, operated, {} if results is None else results).plan()
+
+
+def _plain(schema: Schema[Any], changes: Mapping[str, Any]) -> ChangePlan:
+    """Handles the common case: nothing else depends on the fields that change."""
+    codec = schema.codec
+    sets: Row = {}
+    removes: list[str] = []
+    for name, value in changes.items():
+        made = codec.encode_field(name, value, check=True)
+        if made is None:
+            removes.append(codec.by_name[name].attribute)
+        else:
+            sets[codec.by_name[name].attribute] = made
+    return ChangePlan(sets, tuple(removes), _NO_READS, {}, {})
 
 
 def _reject_impossible(schema: Schema[Any], changes: Mapping[str, Any]) -> None:

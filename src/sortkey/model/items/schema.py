@@ -147,6 +147,13 @@ class Schema(Generic[T]):
         of_keys = (field for layout, part in self._templates() for field in layout.sparse.union(part.fields))
         return frozenset(of_keys).union(*(field.inputs for field in self.computed))
 
+    @cached_property
+    def plain(self) -> frozenset[str]:
+        """The fields on which no key and no computed field depends: an update of them changes nothing else."""
+        sources = (layout.sources for layout in self.layouts.values())
+        bound = self.recomputed.union(self.index_sources, self.set_by_sessions, *sources)
+        return frozenset(self.codec.by_name) - bound
+
     def _templates(self) -> Iterator[tuple[KeyLayout, KeyAttribute]]:
         """The attributes of index keys that are computed, and are not fields themselves."""
         for layout in self.indexes.values():
