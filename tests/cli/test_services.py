@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,11 +12,16 @@ from pathlib import Path
 
 import pytest
 
+import sortkey as sk
 from sortkey.cli import services
 from sortkey.cli.main import main
 from sortkey.cli.services import GROUP, registered_services, service_named, settings_of
 from sortkey.engine.database import Database
 from sortkey.services.interface import BadSettings
+from tests.feeds.changes.follow_process import FollowProcess
+from tests.kafka.broker import Broker
+from tests.kafka.fixtures import StartWorker
+from tests.kafka.topic import produce
 from tests.registered import only
 
 SERVICE = """
@@ -52,6 +59,9 @@ class Words:
         await self._session.create_tables(Word, Count)
 
     async def consume(self, messages):
+        for message in messages:
+            word = message.value.decode()
+            await self._session.put(Word(word=word, first=word[0]))
         return ()
 
 
@@ -193,6 +203,46 @@ def test_two_packages_in_one_server() -> None:
         line = server.stdout.readline()
         server.terminate()
         assert line.startswith("ready http://"), server.communicate()[1]
+
+
+def found_by_processes(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the processes of a test import the package, whatever folder they run in."""
+    others = os.environ.get("PYTHONPATH")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(package.parent), *([others] if others else [])]))
+
+
+@pytest.mark.slow
+def test_its_feeds_in_a_process_of_their_own(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found_by_processes(package, monkeypatch)
+    Database(Path("data")).close()
+    assert main(["load", PLACE, "ant", "ape", "bee", "--store", "data"]) == 0
+    follower = FollowProcess("sortkey", PLACE, Path("data").absolute())
+    try:
+        follower.wait_until(lambda: follower.sample("records_total") == 3)
+        assert follower.stop() == ""
+    finally:
+        follower.kill()
+    assert counts_of_words() == {"a": 2, "b": 1}
+
+
+@pytest.mark.slow
+def test_its_messages_in_a_process_of_their_own(
+    package: Path, broker: Broker, start_worker: StartWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found_by_processes(package, monkeypatch)
+    topic = broker.topic(1)
+    worker = start_worker(PLACE, topic, str(Path("data").absolute()))
+    produce(broker.bootstrap, topic, [("a", b"ant"), ("b", b"bee")])
+    worker.wait_until_handled(2)
+    assert worker.stop(signal.SIGTERM) == 0
+    with sk.client("data") as client:
+        assert sorted(item["word"]["S"] for item in client.scan(TableName="their-words")["Items"]) == ["ant", "bee"]
+
+
+def counts_of_words() -> dict[str, int]:
+    with sk.client("data") as client:
+        items = client.scan(TableName="their-counts")["Items"]
+    return {item["first"]["S"]: int(item["words"]["N"]) for item in items}
 
 
 class TestWhatCannotBeFound:
