@@ -125,6 +125,20 @@ def test_batches_have_a_limit(store: str) -> None:
     asyncio.run(program())
 
 
+# A read of a store in the process has 100 records, so that other tasks have their turn.
+def test_a_batch_of_a_backlog_has_several_reads() -> None:
+    async def program() -> None:
+        kept = Kept()
+        async with opened("memory:") as db:
+            await db.batch(put=[Parcel(number=number) for number in range(750)])
+            feed = sk.feeds.ChangeFeed("parcels", Parcel, kept, max_batch=350)
+            async with sk.feeds.Follower(db, [feed]) as follower:
+                await caught_up(follower)
+        assert [len(batch) for batch in kept.batches] == [350, 350, 50]
+
+    asyncio.run(program())
+
+
 # Records that come one by one are joined, if the feed may wait for more.
 def test_a_batch_may_wait_for_more() -> None:
     async def program() -> None:

@@ -126,6 +126,10 @@ class ShardConsumer:
         waiting = len(self._waiters)
         records = await self._reader.read(self._feed.max_batch - len(self._batch))
         await self._collect(records)
+        while self._reader.is_behind and len(self._batch) < self._feed.max_batch and not self._stopping.is_set():
+            # A read is short, so that others have their turn; a batch of many changes is less work than many of few.
+            await asyncio.sleep(0)
+            await self._collect(await self._reader.read(self._feed.max_batch - len(self._batch)))
         if not await self._deliver_if_due():
             return False
         if self._reader.has_ended and not self._batch:

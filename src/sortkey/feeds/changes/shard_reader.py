@@ -58,6 +58,8 @@ class ShardReader:
         """Reads what comes `after` a sequence number; if it is empty, from the horizon, or what comes from now on if
         `latest`. The `clock` is the system's but in tests of the pace: the store's time does not stand still."""
         self.has_ended = False
+        self.is_behind = False
+        """Whether the last read has found as many records as it could, so that there may be more."""
         self._client = client
         self._key = key
         self._pace = pace
@@ -93,7 +95,9 @@ class ShardReader:
                 self._after = records[-1]["dynamodb"]["SequenceNumber"]
             self._iterator = answer.get("NextShardIterator")
             self.has_ended = self._iterator is None
+            self.is_behind = len(records) == limit and not self.has_ended
             return records
+        self.is_behind = False
         return []
 
     async def wait(self, seconds: float) -> None:
