@@ -21,8 +21,9 @@ run: $(RUNS) ## Serve everything on ./data, with demonstration data
 	$(BIN)/sortkey up
 
 # Three workers for two cores: a third of the time is waiting for other processes (25 minutes with two, 17 with three).
+# Each begins with a third of the tests in their order, so that few workers start the servers of a folder.
 test: $(READY) oracle kafka postgres ministack browser ## Run every test, the unit tests on every Python there is
-	$(BIN)/python -m pytest -n 3 -rs || $(MAKE) --no-print-directory again
+	$(BIN)/python -m pytest -n 3 --dist worksteal -rs || $(MAKE) --no-print-directory again
 	@set -e; tools/pythons.sh $(BIN)/python | while read -r python; do \
 	    echo "unit tests on $$("$$python" --version)"; \
 	    PATH="$(abspath $(BIN)):$$PATH" $(MAKE) --no-print-directory PYTHON="$$python" \
@@ -34,7 +35,7 @@ again: $(READY) ## Run the tests that failed once more, one after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none -rs
 
 quick: $(READY) ## Run the unit tests, on stores in memory; T=model runs those of one package
-	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 -q -m "$(UNIT)" $(if $(T),tests/$(T),$(OTHER))
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "$(UNIT)" $(if $(T),tests/$(T),$(OTHER))
 
 fuzz: $(READY) ## Send N mutated requests (20000), the same ones for each SEED (1)
 	$(BIN)/python -m tests.faults.fuzz --count $(or $(N),20000) --seed $(or $(SEED),1)

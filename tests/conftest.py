@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -11,11 +13,13 @@ from hypothesis import HealthCheck, settings
 
 from tests.kafka.fixtures import broker, start_worker
 from tests.object_storage import bucket, s3_server
+from tests.passing_time import brief_polls
 from tests.postgres.fixtures import postgres, postgres_url
 from tests.stores import dynamodb_local, our_endpoint, store
 
 # A fixture of the whole run that several modules import starts its server once for each of them, so only this one does.
 __all__ = [
+    "brief_polls",
     "broker",
     "bucket",
     "dynamodb_local",
@@ -62,12 +66,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(folder)
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
     """Thousands of tests stay until the end: the garbage collector need not look at them again and again."""
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
-def pytest_unconfigure() -> None:
-    """What is frozen is not collected at the end, which DuckDB reports as leaks."""
-    gc.unfreeze()
+# DuckDB reports what is not collected at the end as leaks. Not earlier: pytest itself collects five times before.
+atexit.register(gc.unfreeze)

@@ -5,11 +5,16 @@ Endpoints serve all tests of a worker, so each test has a prefix of its own ther
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
+from functools import wraps
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import SearchStrategy
 
 from tests.maven import Unavailable
 from tests.oracle.endpoint import Endpoint
@@ -24,6 +29,32 @@ STORES = (
 """`make quick` runs the tests in memory only."""
 NAMESPACE = "sortkey"
 """The access key id of sessions that have no other. DynamoDB Local has tables of its own for each."""
+
+MEMORY: Final = "memory:"
+
+
+def given_on_stores(**strategies: SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """`given`, for a test of the fixture `store`. Stores other than memory repeat what it has shown, and so try a third
+    as many examples."""
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        def trying(examples: int) -> Callable[..., None]:
+            checks = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+            return settings(max_examples=examples, suppress_health_check=checks)(given(**strategies)(test))
+
+        examples = settings().max_examples
+        in_memory, elsewhere = trying(examples), trying(max(1, examples // 3))
+
+        @wraps(in_memory)
+        def run(store: str, **fixtures: Any) -> None:
+            (in_memory if store == MEMORY else elsewhere)(**fixtures)
+
+        signature = inspect.signature(in_memory)
+        stored = inspect.Parameter("store", inspect.Parameter.KEYWORD_ONLY)
+        run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), stored])  # type: ignore[attr-defined]
+        return run
+
+    return decorate
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +80,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The URL of an empty store, for each of STORES."""
     prefix = f"t{blake2b(request.node.nodeid.encode(), digest_size=8).hexdigest()}-"
     if request.param == "memory":
-        yield "memory:"
+        yield MEMORY
     elif request.param == "disk":
         yield f"file:{tmp_path / 'data'}"
     else:

@@ -10,6 +10,8 @@ import sortkey as sk
 from sortkey.model.audit.table_audit import AuditProgress
 from tests.model.sessions.old_rows import put_row
 
+pytestmark = pytest.mark.usefixtures("brief_polls")
+
 TABLE = "fill-visits"
 
 

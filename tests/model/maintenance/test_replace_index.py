@@ -8,6 +8,8 @@ import pytest
 
 import sortkey as sk
 
+pytestmark = pytest.mark.usefixtures("brief_polls")
+
 TABLE = "replaced-scores"
 
 

@@ -86,6 +86,7 @@ def test_the_ttl_of_a_table_that_another_program_creates_is_waited_for(store: st
         assert pauses
 
 
+@pytest.mark.usefixtures("brief_polls")
 def test_a_table_without_its_ttl_is_told(store: str) -> None:
     with sk.connect(store, tables=[Order]) as db:
         db.client.create_table(**create_request(SHOP))
@@ -93,6 +94,7 @@ def test_a_table_without_its_ttl_is_told(store: str) -> None:
             db.create_tables()
 
 
+@pytest.mark.usefixtures("brief_polls")
 def test_differences_are_told_and_not_ignored(store: str) -> None:
     class Other(sk.Item, table=sk.Table("shop")):
         name: str

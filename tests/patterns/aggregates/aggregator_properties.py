@@ -14,7 +14,6 @@ from decimal import Decimal
 from itertools import count, cycle
 from typing import Any, Literal, NamedTuple
 
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sortkey as sk
@@ -34,6 +33,7 @@ from tests.patterns.aggregates.favourites import (
     history,
     truth,
 )
+from tests.stores import given_on_stores
 
 OTHER_SHARD = "shardId-00000001787578200000-00000002"
 _example = count()
@@ -174,11 +174,7 @@ async def play(
     return final + gone
 
 
-every_way = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-
-
-@every_way
-@given(data=st.data())
+@given_on_stores(data=st.data())
 def test_counts_equal_the_truth(db: sk.AsyncSession, runner: asyncio.Runner, data: st.DataObject) -> None:
     async def run() -> None:
         name = f"r{next(_example)}"
@@ -207,8 +203,7 @@ def kept_truth(favourites: list[Favourite]) -> dict[tuple[str, str], tuple[int, 
     return found
 
 
-@every_way
-@given(data=st.data())
+@given_on_stores(data=st.data())
 def test_what_has_expired_stays_counted(db: sk.AsyncSession, runner: asyncio.Runner, data: st.DataObject) -> None:
     async def run() -> None:
         name = f"r{next(_example)}"
@@ -221,8 +216,7 @@ def test_what_has_expired_stays_counted(db: sk.AsyncSession, runner: asyncio.Run
 
 
 # Two shards add to one restaurant, each by two processes, and each remembers what it wrote last.
-@every_way
-@given(data=st.data(), expiry=st.booleans())
+@given_on_stores(data=st.data(), expiry=st.booleans())
 def test_places_in_lists_are_those_of_the_counts(
     db: sk.AsyncSession, runner: asyncio.Runner, data: st.DataObject, expiry: bool
 ) -> None:
@@ -242,8 +236,7 @@ def test_places_in_lists_are_those_of_the_counts(
 
 
 # An extreme that is not exact is a bound.
-@every_way
-@given(data=st.data(), expiry=st.booleans())
+@given_on_stores(data=st.data(), expiry=st.booleans())
 def test_extremes_are_true_or_known_not_to_be(
     db: sk.AsyncSession, runner: asyncio.Runner, data: st.DataObject, expiry: bool
 ) -> None:

@@ -6,11 +6,11 @@ import asyncio
 from itertools import count as counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sortkey as sk
 from tests.patterns.rankings.scoreboard import BOARD, LISTED, BoardScore, scores, true_rank
+from tests.stores import given_on_stores
 
 _example = counter()
 points = (
@@ -24,8 +24,7 @@ boards = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.none() | points), ma
 
 
 @pytest.mark.parametrize("store", ["memory", pytest.param("endpoint", marks=pytest.mark.slow)], indirect=True)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(changes=boards, more=boards)
+@given_on_stores(changes=boards, more=boards)
 def test_ranks_equal_those_of_a_dict(
     db: sk.AsyncSession,
     runner: asyncio.Runner,

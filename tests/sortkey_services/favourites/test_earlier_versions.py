@@ -14,6 +14,8 @@ from sortkey_services.favourites.model import COUNTS, FAVOURITES, TOP_SHARDS, Fa
 from sortkey_services.favourites.service import DEFAULTS, FavouritesService, top_page
 from tests.sortkey_services.favourites.conftest import shown
 
+pytestmark = pytest.mark.usefixtures("brief_polls")
+
 SINCE = datetime(2026, 8, 24, 12, tzinfo=UTC)
 MARKS = [(user, f"r{number:02}") for number in range(20) for user in ("ada", "bob", "eve")[: 1 + number % 3]]
 

@@ -8,13 +8,13 @@ from itertools import count as counter
 from typing import Literal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sortkey as sk
 from sortkey.services.pages import PageArguments, PageInfo, page_arguments
 from sortkey_services.social.model import Follow
 from tests.sortkey_services.social.conftest import Service
+from tests.stores import given_on_stores
 
 NAMES = "abcde"
 Edges = dict[tuple[str, str], datetime]
@@ -80,8 +80,7 @@ def expected_of(edges: Edges, user: str) -> dict[str, Listed]:
 
 
 @pytest.mark.parametrize("store", ["memory", pytest.param("endpoint", marks=pytest.mark.slow)], indirect=True)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(changes=changes, size=st.integers(1, 4), backward=st.booleans())
+@given_on_stores(changes=changes, size=st.integers(1, 4), backward=st.booleans())
 def test_the_graph_is_that_of_a_dict(service: Service, changes: list[Change], size: int, backward: bool) -> None:
     world = f"w{next(_example)}-"
     users = [world + name for name in NAMES]

@@ -8,12 +8,12 @@ from itertools import count
 from typing import NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sortkey as sk
 from sortkey_services.social.leaderboards import MAX_POINTS, Leaderboards, new_event
 from tests.sortkey_services.social.leaderboard import Board, caught_up
+from tests.stores import given_on_stores
 
 _example = count()
 points = st.integers(-5, 40) | st.integers(-300_000, 300_000) | st.integers(-MAX_POINTS, MAX_POINTS)
@@ -40,8 +40,7 @@ def followed(store: str) -> Iterator[Followed]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("store", ["memory", pytest.param("endpoint", marks=pytest.mark.slow)], indirect=True)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(plan=rounds)
+@given_on_stores(plan=rounds)
 def test_a_leaderboard_equals_a_dict(followed: Followed, plan: list[list[tuple[str, int, int | None]]]) -> None:
     async def play() -> None:
         game, leaderboards = f"g{next(_example)}", followed.leaderboards

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import count as counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sortkey as sk
@@ -16,6 +16,7 @@ from sortkey.services.pages import PageArguments, page_arguments
 from sortkey_services.social.model import CustomerOrder, Order
 from sortkey_services.social.orders import Days, OrderDetails, asked_days
 from tests.sortkey_services.social.conftest import Service
+from tests.stores import given_on_stores
 
 Orders = dict[str, OrderDetails]
 
@@ -55,8 +56,7 @@ def by_day(orders: Orders, span: Days) -> list[str]:
 
 
 @pytest.mark.parametrize("store", ["memory", pytest.param("endpoint", marks=pytest.mark.slow)], indirect=True)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(given_orders=orders, asked=st.lists(days, min_size=2, max_size=2), size=st.integers(1, 5))
+@given_on_stores(given_orders=orders, asked=st.lists(days, min_size=2, max_size=2), size=st.integers(1, 5))
 def test_questions_about_days_are_answered_as_by_a_dict(
     service: Service, given_orders: list[tuple[str, OrderDetails]], asked: list[date], size: int
 ) -> None:

@@ -154,6 +154,7 @@ class FormerScore(sk.Item, table=sk.Table("social-scores", stream="NEW_AND_OLD_I
 
 
 @in_memory
+@pytest.mark.usefixtures("brief_polls")
 def test_tables_of_an_earlier_version_get_the_list_of_today(store: str) -> None:
     async def play() -> None:
         async with sk.async_connect(store, tables=[FormerScore]) as session:
