@@ -4,7 +4,7 @@ DynamoDBError                                    code, message, status, retryabl
 ├── ValidationException                          the request can never succeed as it is
 ├── SerializationException                       the request's JSON has the wrong shape
 ├── UnknownOperationException                    no such operation
-├── AccessDeniedException                        the ARN of another account or service
+├── AccessDeniedException                        the ARN of another service, or no right
 ├── ResourceNotFoundException                    no such table, index or stream
 ├── ResourceInUseException                       it exists already, or is being changed
 ├── TableNotFoundException                       the same, as some table operations name it
@@ -61,7 +61,7 @@ class UnknownOperationException(DynamoDBError):
 
 
 class AccessDeniedException(DynamoDBError):
-    """The ARN names a resource of another account or service."""
+    """The ARN names a resource of another service, or the caller may not do this."""
 
 
 class ResourceNotFoundException(DynamoDBError):

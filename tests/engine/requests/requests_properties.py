@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sortkey.engine import requests
 from sortkey.engine.requests import aws_deserialiser, constraints
-from sortkey.engine.requests.shapes import MemberType, Shape, members_of
+from sortkey.engine.requests.shapes import InvalidTableName, MemberType, Shape, members_of
 from sortkey.errors import DynamoDBError, SerializationException, ValidationException
 
 OPERATIONS = sorted(requests.OPERATIONS)
@@ -81,7 +81,10 @@ def test_the_general_path_accepts_what_the_fast_path_accepts(request: tuple[str,
     except msgspec.ValidationError:
         return
     read = aws_deserialiser.read(shape, members)
-    constraints.enforce(shape, read)
+    try:
+        constraints.enforce(shape, read)
+    except InvalidTableName:
+        return  # The operation finds the name of a table in what msgspec accepts.
     assert msgspec.convert(read, shape) == fast
 
 

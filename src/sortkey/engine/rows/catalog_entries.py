@@ -31,6 +31,9 @@ class IndexEntry(msgspec.Struct, frozen=True):
     more_partition: list[str] = []
     """The partition key's attributes after the first; only a global index has any."""
     more_sort: list[str] = []
+    ordered_by_table_key: bool = False
+    """Whether rows with equal index keys are in the order of the table's sort key: those of a local index, unless it is
+    older than this."""
 
     @property
     def status(self) -> str:
