@@ -9,6 +9,9 @@ DynamoDBError                                    code, message, status, retryabl
 ├── ResourceInUseException                       it exists already, or is being changed
 ├── TableNotFoundException                       the same, as some table operations name it
 ├── GlobalTableNotFoundException
+├── GlobalTableAlreadyExistsException
+├── ReplicaAlreadyExistsException
+├── ReplicaNotFoundException
 ├── PolicyNotFoundException
 ├── ContinuousBackupsUnavailableException
 ├── LimitExceededException                       too many at once
@@ -78,6 +81,18 @@ class TableNotFoundException(DynamoDBError):
 
 class GlobalTableNotFoundException(DynamoDBError):
     """There is no such global table."""
+
+
+class GlobalTableAlreadyExistsException(DynamoDBError):
+    """The table is a global table already."""
+
+
+class ReplicaAlreadyExistsException(DynamoDBError):
+    """The global table has a replica in that region already."""
+
+
+class ReplicaNotFoundException(DynamoDBError):
+    """The global table has no replica in that region."""
 
 
 class PolicyNotFoundException(DynamoDBError):

@@ -186,7 +186,11 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "admin": frozenset({READ, WRITE, ADMIN}),
 }
 ITEM_WRITES: Final = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
-ADMIN_OPERATIONS: Final = (WRITES.keys() - ITEM_WRITES) | {"UpdateContinuousBackups"}
+ADMIN_OPERATIONS: Final = (WRITES.keys() - ITEM_WRITES) | {
+    "UpdateContinuousBackups",
+    "UpdateGlobalTableSettings",
+    "UpdateTableReplicaAutoScaling",
+}
 ACTIONS: Final = {
     "get": (READ, "dynamodb:GetItem"),
     "condition_check": (READ, "dynamodb:ConditionCheckItem"),

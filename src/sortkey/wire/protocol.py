@@ -127,8 +127,8 @@ TEXT: Final = b"text/plain; charset=utf-8"
 PREFLIGHT_SECONDS: Final = 172_800
 """How long a browser may remember that pages may send requests."""
 EXPOSED: Final = b"x-amzn-requestid,x-amzn-errortype,x-amzn-errormessage,date"
-"""Headers that pages may read. The checksum is not among them, on AWS either: it is of the compressed body, which no page
-sees, and the SDK for JavaScript would compare it (https://github.com/aws/aws-sdk-js/issues/1614)."""
+"""Headers that pages may read. The checksum is not among them, on AWS either: it is of the compressed body, which no
+page sees, and the SDK for JavaScript would compare it (https://github.com/aws/aws-sdk-js/issues/1614)."""
 ID_LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUV"
 """AWS's request ids are 52 of these: ours are an identity of the process, then a number."""
 IDENTITY_LETTERS: Final = 36

@@ -55,6 +55,14 @@ class ShardEntry(msgspec.Struct, frozen=True):
     closed: float | None = None
 
 
+class InsightsEntry(msgspec.Struct, frozen=True):
+    """Contributor insights of a table or an index, once they were switched."""
+
+    enabled: bool
+    mode: str
+    updated: float
+
+
 class PolicyEntry(msgspec.Struct, frozen=True):
     text: str
     revision: int
@@ -98,3 +106,7 @@ class TableEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     settings: dict[str, Any] = {}
     """Settings that are kept and shown but have no effect, such as SSESpecification, by name."""
     policy: PolicyEntry | None = None
+    insights: dict[str, InsightsEntry] = {}
+    """By index; those of the table itself by the empty name."""
+    global_since: float | None = None
+    """When the table became a global table, of this region alone."""
