@@ -9,7 +9,7 @@ import pytest
 from tests.engine.conftest import Call, ExpectError
 from tests.engine.operations.table_shapes import INVALID, attributes, index, table
 
-STREAM = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}}
+STREAM: dict[str, Any] = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}}
 HERE = [{"RegionName": "local"}]
 NONE = "Global table not found: Global table with name: 'orders' does not exist."
 ELSEWHERE = (
@@ -28,7 +28,8 @@ def orders(call: Call) -> None:
 
 def create(call: Call, *regions: str) -> dict[str, Any]:
     group = [{"RegionName": region} for region in regions]
-    return call("CreateGlobalTable", GlobalTableName="orders", ReplicationGroup=group)["GlobalTableDescription"]
+    created: dict[str, Any] = call("CreateGlobalTable", GlobalTableName="orders", ReplicationGroup=group)
+    return dict(created["GlobalTableDescription"])
 
 
 def test_a_table_of_one_region(call: Call) -> None:

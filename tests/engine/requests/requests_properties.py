@@ -86,7 +86,8 @@ def test_the_general_path_accepts_what_the_fast_path_accepts(request: tuple[str,
         constraints.enforce(shape, read)
     except ValidationException as error:
         # The operation finds that the name of a table is invalid, in what msgspec accepts.
-        assert re.search(r"ableName' failed|Map keys must", error.message)
+        if not re.search(r"ableName' failed|Map keys must", error.message):
+            raise
         return
     assert msgspec.convert(read, shape) == fast
 
