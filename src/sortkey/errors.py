@@ -4,11 +4,14 @@ DynamoDBError                                    code, message, status, retryabl
 ├── ValidationException                          the request can never succeed as it is
 ├── SerializationException                       the request's JSON has the wrong shape
 ├── UnknownOperationException                    no such operation
-├── AccessDeniedException                        the ARN of another account or service
+├── AccessDeniedException                        the ARN of another service, or no right
 ├── ResourceNotFoundException                    no such table, index or stream
 ├── ResourceInUseException                       it exists already, or is being changed
 ├── TableNotFoundException                       the same, as some table operations name it
 ├── GlobalTableNotFoundException
+├── GlobalTableAlreadyExistsException
+├── ReplicaAlreadyExistsException
+├── ReplicaNotFoundException
 ├── PolicyNotFoundException
 ├── ContinuousBackupsUnavailableException
 ├── LimitExceededException                       too many at once
@@ -61,7 +64,7 @@ class UnknownOperationException(DynamoDBError):
 
 
 class AccessDeniedException(DynamoDBError):
-    """The ARN names a resource of another account or service."""
+    """The ARN names a resource of another service, or the caller may not do this."""
 
 
 class ResourceNotFoundException(DynamoDBError):
@@ -78,6 +81,18 @@ class TableNotFoundException(DynamoDBError):
 
 class GlobalTableNotFoundException(DynamoDBError):
     """There is no such global table."""
+
+
+class GlobalTableAlreadyExistsException(DynamoDBError):
+    """The table is a global table already."""
+
+
+class ReplicaAlreadyExistsException(DynamoDBError):
+    """The global table has a replica in that region already."""
+
+
+class ReplicaNotFoundException(DynamoDBError):
+    """The global table has no replica in that region."""
 
 
 class PolicyNotFoundException(DynamoDBError):

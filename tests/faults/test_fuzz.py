@@ -28,7 +28,14 @@ from tests.faults.fuzz.warming import fill_caches
 
 CASES = 20_000
 SEED = 20_260_824
-ABSENT = {"DescribeGlobalTable", "DescribeGlobalTableSettings"}
+ABSENT = {
+    "CreateGlobalTable",
+    "DescribeGlobalTable",
+    "DescribeGlobalTableSettings",
+    "UpdateGlobalTable",
+    "UpdateGlobalTableSettings",
+    "UpdateTableReplicaAutoScaling",
+}
 """Operations about what no table has; their valid requests are answered with an error."""
 
 

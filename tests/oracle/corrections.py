@@ -19,6 +19,13 @@ TWO_ATTRIBUTES: Final = {
 """The global indexes of ORDERS whose key has a sort key."""
 
 
+def nothing_projected(request: Request, _ours: Answer, theirs: Answer) -> Answer:
+    if request[0] != "TransactGetItems" or "Responses" not in theirs:
+        return theirs
+    responses = [{} if response == {"Item": {}} else response for response in theirs["Responses"]]
+    return theirs | {"Responses": responses}
+
+
 def canonical_numbers(_request: Request, _ours: Answer, theirs: Answer) -> Answer:
     corrected: Answer = _with_canonical_numbers(theirs)
     return corrected

@@ -47,6 +47,19 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         example=(("DeleteItem", {"TableName": "plain", "Key": {"pk": {"S": "gone"}}}),),
     ),
     Answered(
+        id="nothing-projected",
+        why="A response of TransactGetItems is empty if the projection leaves nothing of the item.",
+        local="Has an empty Item.",
+        corrected=corrections.nothing_projected,
+        example=(
+            ("PutItem", {"TableName": "plain", "Item": KEY}),
+            (
+                "TransactGetItems",
+                {"TransactItems": [{"Get": {"TableName": "plain", "Key": KEY, "ProjectionExpression": "a"}}]},
+            ),
+        ),
+    ),
+    Answered(
         id="empty-reads",
         why="A query or scan that finds nothing takes half a unit, or one when it is consistent.",
         local="Takes nothing for it.",

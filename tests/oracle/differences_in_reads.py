@@ -29,13 +29,6 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         example=query("sk = :s"),
     ),
     Rejected(
-        id="projected-without-index",
-        why="AWS's message.",
-        ours=f"{INVALID}ALL_PROJECTED_ATTRIBUTES can be used only when querying using an IndexName",
-        theirs=f"{VALIDATION}ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
-        example=query("pk = :p", Select="ALL_PROJECTED_ATTRIBUTES"),
-    ),
-    Rejected(
         id="consistent-global-scan",
         why="AWS's message.",
         ours=f"{VALIDATION}Consistent reads are not supported on global secondary indexes",

@@ -38,13 +38,6 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         example=get(ReturnConsumedCapacity="SOME"),
     ),
     Rejected(
-        id="table-names",
-        why="AWS's message for an invalid table name.",
-        ours=f"{VALIDATION}TableName must be at least 3 characters long and at most 255 characters long",
-        theirs=f"{VALIDATION}Invalid table/index name.  Table/index names must be between 3 and 255 characters long, …",
-        example=get(TableName="pl"),
-    ),
-    Rejected(
         id="missing-table",
         why="AWS's message for a missing table.",
         ours="ResourceNotFoundException: Requested resource not found",
@@ -71,6 +64,24 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         ours=f"{VALIDATION}…Attempting to store more than 38 significant digits in a Number…",
         theirs=f"{VALIDATION}…DynamoDB only supports precision up to 38 digits…",
         example=put({"N": "1" * 39}),
+    ),
+    Rejected(
+        id="overflowing-sums",
+        why="AWS says that a sum is too large before it says that it has too many digits.",
+        ours=f"{VALIDATION}Number overflow. …",
+        theirs=f"{VALIDATION}DynamoDB only supports precision up to 38 digits",
+        example=(
+            ("PutItem", {"TableName": "plain", "Item": KEY | {"a": {"N": f"9.{'9' * 37}E+125"}}}),
+            (
+                "UpdateItem",
+                {
+                    "TableName": "plain",
+                    "Key": KEY,
+                    "UpdateExpression": "ADD a :v",
+                    "ExpressionAttributeValues": {":v": {"N": "1E+125"}},
+                },
+            ),
+        ),
     ),
     Rejected(
         id="set-duplicates",
@@ -167,6 +178,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         why="AWS's message for an ExclusiveStartKey that is not a key of the table or index.",
         ours=f"{VALIDATION}The provided starting key is invalid…",
         theirs=f"{VALIDATION}Exclusive Start Key must have same size as table's key schema | "
+        f"{VALIDATION}The provided starting key is invalid | "
         f"{VALIDATION}Type mismatch for attribute to update | "
         f"{VALIDATION}The query can return at most one row and cannot be restarted. "
         "The provided starting key is invalid…",
@@ -191,22 +203,6 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
                     "TransactItems": [
                         {"Update": {"TableName": "plain", "Key": KEY, "UpdateExpression": "SET a = gone"}},
                     ]
-                },
-            ),
-        ),
-    ),
-    Rejected(
-        id="two-generations",
-        why="Expressions and legacy parameters cannot be mixed; DynamoDB Local accepts KeyConditions.",
-        ours=f"{VALIDATION}Can not use both expression and non-expression parameters in the same request: …",
-        theirs=ANSWERED,
-        example=(
-            (
-                "Query",
-                {
-                    "TableName": "plain",
-                    "KeyConditions": {"pk": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "x"}]}},
-                    "FilterExpression": "attribute_exists(a)",
                 },
             ),
         ),

@@ -14,6 +14,7 @@ from typing import Final, NoReturn
 DEFAULT_FOLDER: Final = Path("data")
 
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?", re.ASCII)
+_ORIGIN: Final = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
 
 _CLEAR_LINE: Final = "\r\x1b[K"
 _BAR_WIDTH: Final = 30
@@ -45,6 +46,28 @@ def add_allow_host_argument(command: Parser) -> None:
         type=host_name,
         help="a name to be addressed by, besides those of this machine; only matters without credentials; repeatable",
     )
+
+
+def add_allow_origin_argument(command: Parser) -> None:
+    command.add_argument(
+        "--allow-origin",
+        metavar="ORIGIN",
+        dest="allowed_origins",
+        action="append",
+        default=[],
+        type=origin,
+        help="let web pages of an origin, such as http://localhost:5173, use the database; only matters without keys; "
+        "repeatable",
+    )
+
+
+def origin(text: str) -> str:
+    """An origin as browsers send it. A page could have any, so there are no patterns."""
+    if not _ORIGIN.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not an origin; give scheme, host and port: http://localhost:5173"
+        )
+    return text
 
 
 def add_status_arguments(command: Parser) -> None:

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import msgspec
 
-from sortkey.cli.arguments import DEFAULT_FOLDER, Parser, add_allow_host_argument, announce, print_error
+from sortkey.cli.arguments import (
+    DEFAULT_FOLDER,
+    Parser,
+    add_allow_host_argument,
+    add_allow_origin_argument,
+    announce,
+    print_error,
+)
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
 from sortkey.http.listener import CannotListen, listen, url_of
@@ -27,6 +34,7 @@ def add_arguments(command: Parser) -> None:
     command.add_argument("--port", type=int, default=8000, help="0 chooses a free port (%(default)s)")
     command.add_argument("--keys", metavar="FILE", type=Path, help="check signatures against the keys in this file")
     add_allow_host_argument(command)
+    add_allow_origin_argument(command)
     command.add_argument(
         "--faults",
         metavar="LIST",
@@ -58,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.port,
         arguments.keys,
         tuple(arguments.allowed_hosts),
+        tuple(arguments.allowed_origins),
         arguments.faults,
         arguments.write_wait,
     )

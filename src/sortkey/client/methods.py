@@ -136,6 +136,10 @@ class Methods(ABC, Generic[R]):
         """Ask for point-in-time recovery."""
         return self._call("UpdateContinuousBackups", members)
 
+    def update_contributor_insights(self, **members: Any) -> R:
+        """Switch insights."""
+        return self._call("UpdateContributorInsights", members)
+
     def describe_contributor_insights(self, **members: Any) -> R:
         """Whether insights are collected."""
         return self._call("DescribeContributorInsights", members)
@@ -147,6 +151,22 @@ class Methods(ABC, Generic[R]):
     def describe_table_replica_auto_scaling(self, **members: Any) -> R:
         """How replicas scale."""
         return self._call("DescribeTableReplicaAutoScaling", members)
+
+    def update_table_replica_auto_scaling(self, **members: Any) -> R:
+        """Change how replicas scale."""
+        return self._call("UpdateTableReplicaAutoScaling", members)
+
+    def create_global_table(self, **members: Any) -> R:
+        """Make a table global."""
+        return self._call("CreateGlobalTable", members)
+
+    def update_global_table(self, **members: Any) -> R:
+        """Add and remove replicas."""
+        return self._call("UpdateGlobalTable", members)
+
+    def update_global_table_settings(self, **members: Any) -> R:
+        """Change a global table's settings."""
+        return self._call("UpdateGlobalTableSettings", members)
 
     def describe_global_table(self, **members: Any) -> R:
         """A global table's replicas."""

@@ -18,7 +18,7 @@ Sort bytes have the order of the numbers, and none is a prefix of another, so mo
 from __future__ import annotations
 
 import re
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_DOWN, Context, Decimal, Inexact
 from typing import Final
 
 from sortkey.errors import ValidationException
@@ -35,6 +35,7 @@ _is_plain_fraction = re.compile(r"[1-9][0-9]{0,17}\.[0-9]{0,17}[1-9]").fullmatch
 _is_number = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?0*\d{1,10})?", re.ASCII).fullmatch
 
 _exact = Context(prec=NUMBER_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
+_rounded = Context(prec=NUMBER_DIGITS, rounding=ROUND_DOWN, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
 _LARGEST_SIZE: Final = 21
 _EXPONENT_BIAS: Final = -NUMBER_MIN_EXPONENT
@@ -75,10 +76,14 @@ def _write(number: Decimal) -> str:
 def add(a: str, b: str) -> str:
     if len(a) < NUMBER_DIGITS and len(b) < NUMBER_DIGITS and "." not in a and "." not in b:
         return str(int(a) + int(b))
+    left, right = Decimal(a), Decimal(b)
     try:
-        return _write(_exact.add(Decimal(a), Decimal(b)))
+        return _write(_exact.add(left, right))
     except Inexact:
-        raise ValidationException(errors.TOO_MANY_DIGITS) from None
+        pass
+    # Of a sum that is too large as well, AWS says that.
+    too_large = _rounded.add(left, right).adjusted() > NUMBER_MAX_EXPONENT
+    raise ValidationException(errors.OVERFLOW if too_large else errors.TOO_MANY_DIGITS)
 
 
 def subtract(a: str, b: str) -> str:

@@ -30,7 +30,7 @@ from __future__ import annotations
 import re
 import shlex
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Protocol
@@ -63,8 +63,14 @@ class Authentication(Protocol):
     def admit(self, request: Request, policies: PolicyBook, /) -> Caller | None:
         """The caller; None if the caller may do everything. Raises AWS's error if the request is not admitted."""
 
+    def allowed_origin(self, origin: bytes, /) -> bytes | None:
+        """Which web pages may read the answer to a page of this origin: all (`*`), those of the origin, or none."""
+
     def check_host(self, request: Request) -> None:
         """Raises CoralError if not even what needs no key may be shown to this request, such as the metrics."""
+
+
+NO_WEB_PAGES: Final = "Web pages may use this endpoint only if it was started with --keys, or with --allow-origin."
 
 
 class NoAuthentication:
@@ -72,21 +78,26 @@ class NoAuthentication:
 
     Web pages may not, since a browser on this machine runs pages of other origins. It sends `Origin` with every
     request that changes anything; SDKs never do. A page that has led its own name to this machine is known by `Host`.
+    The operator may allow the pages of some origins.
     """
 
-    def __init__(self, hosts: AllowedHosts) -> None:
+    def __init__(self, hosts: AllowedHosts, origins: Iterable[str] = ()) -> None:
         self._hosts = hosts
+        self._origins = frozenset(origin.encode() for origin in origins)
         self._admitted = hosts.admitted
 
     def admit(self, request: Request, _policies: PolicyBook) -> Caller | None:
         """Nobody has a name here, so policies concern nobody."""
         headers = request.headers
-        if b"origin" in headers:
-            raise AccessDeniedException("Web pages may use this endpoint only if it was started with --keys.")
+        if b"origin" in headers and self.allowed_origin(headers[b"origin"]) is None:
+            raise AccessDeniedException(NO_WEB_PAGES)
         # Handles the common case, which is every request of an SDK but its first.
         if request.target != b"/" or headers.get(b"host") not in self._admitted:
             self.check_host(request)
         return None
+
+    def allowed_origin(self, origin: bytes) -> bytes | None:
+        return origin if origin in self._origins else None
 
     def check_host(self, request: Request) -> None:
         host = request.host
@@ -109,6 +120,10 @@ class KeyAuthentication:
         if rights is None and not current:
             return None
         return KeyHolder(key_id, rights, current, now)
+
+    def allowed_origin(self, _origin: bytes) -> bytes | None:
+        """As AWS: a page needs a key like everybody else."""
+        return b"*"
 
     def check_host(self, request: Request) -> None:
         """Any host: a page that leads its name here still has no key."""
@@ -171,7 +186,11 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "admin": frozenset({READ, WRITE, ADMIN}),
 }
 ITEM_WRITES: Final = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
-ADMIN_OPERATIONS: Final = (WRITES.keys() - ITEM_WRITES) | {"UpdateContinuousBackups"}
+ADMIN_OPERATIONS: Final = (WRITES.keys() - ITEM_WRITES) | {
+    "UpdateContinuousBackups",
+    "UpdateGlobalTableSettings",
+    "UpdateTableReplicaAutoScaling",
+}
 ACTIONS: Final = {
     "get": (READ, "dynamodb:GetItem"),
     "condition_check": (READ, "dynamodb:ConditionCheckItem"),

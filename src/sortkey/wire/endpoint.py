@@ -38,7 +38,7 @@ from sortkey.http.response import RETRY_AFTER
 from sortkey.limits import MIB
 from sortkey.storage import address_space_left
 from sortkey.wire import protocol
-from sortkey.wire.authentication import Authentication, Caller
+from sortkey.wire.authentication import NO_WEB_PAGES, Authentication, Caller
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
 from sortkey.wire.costly_requests import (
     ITEM_BODY_BYTES,
@@ -394,6 +394,8 @@ class Endpoint:
             self._authentication.check_host(request)
         except CoralError as rejected:
             return self._error(request, self._unknown, rejected, monotonic())
+        if request.method == b"OPTIONS" and b"access-control-request-method" in request.headers:
+            return self._preflight(request)
         if request.method in (b"GET", b"HEAD"):
             if path == b"/metrics":
                 return self._responses.answer(request, 200, render(self._scrape(), FAMILIES), TEXT)
@@ -405,6 +407,11 @@ class Endpoint:
             return self._responses.answer(request, 405, protocol.error_json(error), headers=allow)
         unknown = UnknownOperationException("An unknown operation was requested.")
         return self._error(request, self._unknown, unknown, monotonic())
+
+    def _preflight(self, request: Request) -> bytes:
+        if self._authentication.allowed_origin(request.headers.get(b"origin", b"")) is not None:
+            return self._responses.preflight(request)
+        return self._error(request, self._unknown, CoralError(403, "AccessDeniedException", NO_WEB_PAGES), monotonic())
 
 
 def _room_for(size: int) -> int:

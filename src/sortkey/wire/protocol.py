@@ -6,6 +6,7 @@ around them, which checks shapes and signatures. SDKs read only what follows the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from typing import Any, Final
 from zlib import crc32
@@ -123,6 +124,11 @@ def http_error(error: RequestError) -> CoralError:
 
 JSON: Final = b"application/x-amz-json-1.0"
 TEXT: Final = b"text/plain; charset=utf-8"
+PREFLIGHT_SECONDS: Final = 172_800
+"""How long a browser may remember that pages may send requests."""
+EXPOSED: Final = b"x-amzn-requestid,x-amzn-errortype,x-amzn-errormessage,date"
+"""Headers that pages may read. The checksum is not among them, on AWS either: it is of the compressed body, which no
+page sees, and the SDK for JavaScript would compare it (https://github.com/aws/aws-sdk-js/issues/1614)."""
 ID_LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUV"
 """AWS's request ids are 52 of these: ours are an identity of the process, then a number."""
 IDENTITY_LETTERS: Final = 36
@@ -137,11 +143,15 @@ class Responses(ResponseWriter):
     more processor time, and a Query of 64 items a tenth more.
     """
 
-    def __init__(self, identity: str, now: float) -> None:
+    def __init__(
+        self, identity: str, now: float, allowed_origin: Callable[[bytes], bytes | None] = lambda _origin: None
+    ) -> None:
+        """`allowed_origin` tells which web pages may read an answer; see `Authentication`."""
         if len(identity) != IDENTITY_LETTERS:
             raise ValueError(f"an identity has {IDENTITY_LETTERS} letters")
         self._identity = identity.encode()
         self._numbers = count(1)
+        self._allowed_origin = allowed_origin
         self._success = b""
         super().__init__(now)
 
@@ -151,7 +161,7 @@ class Responses(ResponseWriter):
 
     def success(self, request: Request, body: bytes) -> bytes:
         """The answer to an operation, which came by POST."""
-        if not request.keep_alive or b"connection" in request.headers:
+        if not request.keep_alive or b"connection" in request.headers or b"origin" in request.headers:
             return self.answer(request, 200, body)
         if len(body) > COMPRESS_BYTES and b"accept-encoding" in request.headers:
             return self.answer(request, 200, body)
@@ -170,12 +180,34 @@ class Responses(ResponseWriter):
         if request is not None and COMPRESS_BYTES < len(body) <= COMPRESS_MOST_BYTES and accepts_gzip(request):
             body = compress(body)
             headers += b"Content-Encoding: gzip\r\n"
+        if request is not None and b"origin" in request.headers:
+            headers += self._for_web_pages(request.headers[b"origin"])
         headers += b"%b%016d\r\nx-amz-crc32: %d\r\n" % (
             self._aws_headers(content_type),
             next(self._numbers),
             crc32(body),
         )
         return self.whole(request, status, headers, body)
+
+    def preflight(self, request: Request) -> bytes:
+        """The answer to a browser that asks whether a page may send a request: whatever it asks for, as AWS does."""
+        asked = request.headers
+        method, names = asked[b"access-control-request-method"], asked.get(b"access-control-request-headers", b"")
+        allowed = b"Access-Control-Allow-Methods: %b\r\n" % method
+        if names:
+            allowed += b"Access-Control-Allow-Headers: %b\r\n" % names
+        return self.answer(request, 200, b"", headers=allowed + b"Access-Control-Max-Age: %d\r\n" % PREFLIGHT_SECONDS)
+
+    def _for_web_pages(self, origin: bytes) -> bytes:
+        allowed = self._allowed_origin(origin)
+        if allowed is None:
+            return b""
+        varies = b"" if allowed == b"*" else b"Vary: Origin\r\n"
+        return b"Access-Control-Allow-Origin: %b\r\nAccess-Control-Expose-Headers: %b\r\n%b" % (
+            allowed,
+            EXPOSED,
+            varies,
+        )
 
     def _aws_headers(self, content_type: bytes) -> bytes:
         """Those before the number that ends the request's id."""

@@ -53,7 +53,7 @@ class Server(HttpServer):
         self._database = database
         self._other_workers = other_workers
         identity = "".join(secrets.choice(ID_LETTERS) for _ in range(IDENTITY_LETTERS))
-        self._responses = Responses(identity, database.clock.now())
+        self._responses = Responses(identity, database.clock.now(), authentication.allowed_origin)
         self._hot_partitions = HotPartitions(database, monotonic())
         # Metrics are open to everyone, also to those who have no key and may not read the table.
         self._names_keys = isinstance(authentication, NoAuthentication)
@@ -113,6 +113,8 @@ class Options(msgspec.Struct, frozen=True):
     keys: Path | None = None
     allowed_hosts: tuple[str, ...] = ()
     """Further names by which a server without keys may be addressed."""
+    allowed_origins: tuple[str, ...] = ()
+    """Web pages of these may use a server without keys."""
     faults: Faults | None = None
     write_wait: float = WRITE_WAIT_SECONDS
     """How long a write waits for other processes."""
@@ -126,7 +128,7 @@ def authentication_for(options: Options) -> Authentication:
         raise CannotListen(
             f"without --keys anyone who connects may do anything: use a loopback address, not {options.host}"
         )
-    return NoAuthentication(AllowedHosts((options.host, *options.allowed_hosts)))
+    return NoAuthentication(AllowedHosts((options.host, *options.allowed_hosts)), options.allowed_origins)
 
 
 def serve(

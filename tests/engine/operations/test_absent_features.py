@@ -29,12 +29,7 @@ def orders(call: Call) -> None:
     ("operation", "answer"),
     [
         ("DescribeContinuousBackups", PITR_OFF),
-        ("DescribeContributorInsights", {"TableName": "orders", "ContributorInsightsStatus": "DISABLED"}),
         ("DescribeKinesisStreamingDestination", {"TableName": "orders", "KinesisDataStreamDestinations": []}),
-        (
-            "DescribeTableReplicaAutoScaling",
-            {"TableAutoScalingDescription": {"TableName": "orders", "TableStatus": "ACTIVE", "Replicas": []}},
-        ),
     ],
 )
 def test_a_table_is_described_without_the_feature(call: Call, operation: str, answer: dict[str, Any]) -> None:
@@ -45,7 +40,6 @@ def test_a_table_is_described_without_the_feature(call: Call, operation: str, an
     ("operation", "answer"),
     [
         ("ListBackups", {"BackupSummaries": []}),
-        ("ListContributorInsights", {"ContributorInsightsSummaries": []}),
         ("ListExports", {"ExportSummaries": []}),
         ("ListGlobalTables", {"GlobalTables": []}),
         ("ListImports", {"ImportSummaryList": []}),
@@ -67,12 +61,6 @@ def test_lists_are_empty(call: Call, operation: str, answer: dict[str, Any]) -> 
 def test_the_table_must_exist(call: Call, expect_error: ExpectError, operation: str, code: str) -> None:
     with expect_error(code):
         call(operation, TableName="missing")
-
-
-def test_insights_of_an_index(call: Call, expect_error: ExpectError) -> None:
-    assert call("DescribeContributorInsights", TableName="orders", IndexName="by_g")["IndexName"] == "by_g"
-    with expect_error("ResourceNotFoundException"):
-        call("DescribeContributorInsights", TableName="orders", IndexName="none")
 
 
 # A caller relies on recovery, so the answer must not claim that it is enabled.

@@ -292,7 +292,10 @@ INDEXES = [
     # Multi-attribute keys are for global indexes only; a table or local index gets the older error.
     (
         {"LocalSecondaryIndexes": [local_index() | {"KeySchema": [*key_schema("p", "g"), RANGE_S]}]},
-        "Invalid KeySchema: A KeySchema has one HASH and at most one RANGE element",
+        "1 validation error detected: Value '[KeySchemaElement(attributeName=p, keyType=HASH), "
+        "KeySchemaElement(attributeName=g, keyType=RANGE), KeySchemaElement(attributeName=s, keyType=RANGE)]' at "
+        "'localSecondaryIndexes.1.member.keySchema' failed to satisfy constraint: "
+        "Member must have length less than or equal to 2",
     ),
     (
         {"GlobalSecondaryIndexes": [index() | {"KeySchema": [*key_schema("g", "s"), *key_schema("p")]}]},
@@ -344,7 +347,11 @@ OTHERS = [
         {"Tags": [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]},
         INVALID + "Duplicate tag key: a",
     ),
-    ({"TableName": "ab"}, "TableName must be at least 3 characters long and at most 255 characters long"),
+    (
+        {"TableName": "ab"},
+        "1 validation error detected: Value 'ab' at 'tableName' failed to satisfy constraint: "
+        "Member must have length greater than or equal to 3",
+    ),
 ]
 
 

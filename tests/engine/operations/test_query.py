@@ -196,8 +196,7 @@ def test_count_has_no_items(call: Call) -> None:
         ),
         (
             {"Select": "ALL_PROJECTED_ATTRIBUTES"},
-            "One or more parameter values were invalid: "
-            "ALL_PROJECTED_ATTRIBUTES can be used only when querying using an IndexName",
+            "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
         ),
         ({"IndexName": "none"}, "The table does not have the specified index: none"),
     ],

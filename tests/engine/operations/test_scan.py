@@ -123,7 +123,10 @@ def test_goes_on_after_an_item_that_is_gone(call: Call) -> None:
 @pytest.mark.parametrize(
     ("start", "message"),
     [
-        ({"id": s("x")}, "The provided starting key is invalid"),
+        (
+            {"id": s("x")},
+            "The provided starting key is invalid: The provided key element does not match the schema",
+        ),
         (
             {"id": s("x"), "at": s("1")},
             "The provided starting key is invalid: The provided key element does not match the schema",

@@ -20,6 +20,15 @@ def get(name: str, key: dict[str, Any], **members: Any) -> dict[str, Any]:
     return {"Get": {"TableName": name, "Key": key, **members}}
 
 
+# AWS's reference: "if the requested item has no projected attributes, the corresponding ItemResponse object is an empty
+# Map". GetItem answers an empty Item.
+def test_a_projection_that_leaves_nothing(call: Call) -> None:
+    call("PutItem", TableName="first", Item={"id": s("1"), "v": s("x")})
+    answer = call("TransactGetItems", TransactItems=[get("first", {"id": s("1")}, ProjectionExpression="gone")])
+    assert answer == {"Responses": [{}]}
+    assert call("GetItem", TableName="first", Key={"id": s("1")}, ProjectionExpression="gone") == {"Item": {}}
+
+
 # Answers are matched to requests by position, so a missing item has an empty answer.
 def test_responses_in_the_order_of_the_request(call: Call) -> None:
     call("PutItem", TableName="first", Item={"id": s("1"), "v": s("x")})

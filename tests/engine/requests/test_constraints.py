@@ -160,7 +160,7 @@ def test_batch_of_no_writes() -> None:
 def test_batch_of_too_many_writes() -> None:
     message = error("BatchWriteItem", {"RequestItems": {"abc": [{"DeleteRequest": {"Key": KEY}}] * 26}})
     assert message.startswith(
-        "1 validation error detected: Value '{abc=[com.amazonaws.dynamodb.v20120810.WriteRequest@"
+        "1 validation error detected: Value '{abc=[WriteRequest(deleteRequest=DeleteRequest(key={pk=com.amazonaws."
     )
     assert message.endswith(
         "]}' at 'requestItems' failed to satisfy constraint: Map value must satisfy constraint: "
@@ -180,7 +180,8 @@ def test_batch_of_a_table_without_a_name() -> None:
     message = error("BatchGetItem", {"RequestItems": {"": {"Keys": [KEY]}}})
     assert message.endswith(
         "at 'requestItems' failed to satisfy constraint: Map keys must satisfy constraint: "
-        "[Member must have length less than or equal to 1024, Member must have length greater than or equal to 1]"
+        "[Member must have length less than or equal to 255, Member must have length greater than or equal to 3, "
+        "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]"
     )
 
 

@@ -31,6 +31,11 @@ UNSUPPORTED_SHAPES: Final = {
     # The engine rejects these features as a whole, so their content is not declared.
     "ReplicationGroupUpdate",
     "GlobalTableWitnessGroupUpdate",
+    "AutoScalingSettingsUpdate",
+    "GlobalSecondaryIndexAutoScalingUpdate",
+    "GlobalTableGlobalSecondaryIndexSettingsUpdate",
+    "ReplicaAutoScalingUpdate",
+    "ReplicaSettingsUpdate",
     "VectorIndex",
     "VectorIndexUpdate",
 }
@@ -144,7 +149,6 @@ NOT_SUPPORTED: Final = {
     "BatchExecuteStatement",
     "CancelBulkOperation",
     "CreateBackup",
-    "CreateGlobalTable",
     "DeleteBackup",
     "DescribeBackup",
     "DescribeBulkOperation",
@@ -161,11 +165,7 @@ NOT_SUPPORTED: Final = {
     "RestoreTableToPointInTime",
     "SearchVectors",
     "StartBulkPutItems",
-    "UpdateContributorInsights",
-    "UpdateGlobalTable",
-    "UpdateGlobalTableSettings",
     "UpdateKinesisStreamingDestination",
-    "UpdateTableReplicaAutoScaling",
 }
 
 

@@ -37,7 +37,7 @@ from sortkey.engine.streams.stream_writer import (
 from sortkey.engine.tables import expiry_index
 from sortkey.engine.tables.core import Catalog, Core
 from sortkey.engine.tables.index_rows import row_of
-from sortkey.engine.tables.table import Index, Table, owner_of
+from sortkey.engine.tables.table import Index, Table, ends_of
 from sortkey.errors import DynamoDBError, InternalServerError
 from sortkey.storage import DAMAGED_PAGE, DamagedFolder, Transaction, after_prefix, ascending, open_existing, payload_of
 from sortkey.values.attribute import Item, Normalised, normalise_item
@@ -242,7 +242,7 @@ class _IndexCheck:
     def check_item(self, key: bytes, table_row: bytes, item: Item, findings: Findings) -> None:
         if not self._index.reaches(key):
             return
-        expected = row_of(self._index, item, owner_of(key), table_row)
+        expected = row_of(self._index, item, ends_of(key), table_row)
         if expected is None:
             return
         found = self._snapshot.get(expected.key)

@@ -30,7 +30,7 @@ from sortkey.engine.rows.write_batch import COUNT, WriteBatch
 from sortkey.engine.streams.stream_writer import HEADER
 from sortkey.engine.tables import expiry_index, index_rows
 from sortkey.engine.tables.core import Catalog, Core
-from sortkey.engine.tables.table import Table, owner_of
+from sortkey.engine.tables.table import Table, ends_of, owner_of
 from sortkey.storage import after_prefix, ascending, damaged_folder, open_existing, payload_of, seal
 
 
@@ -145,7 +145,7 @@ def _derived(table: Table, key: bytes, row: bytes) -> Iterator[tuple[bytes, byte
         return
     item = stored_item.decode(row)
     for index in table.indexes.values():
-        expected = index_rows.row_of(index, item, owner_of(key), row) if index.reaches(key) else None
+        expected = index_rows.row_of(index, item, ends_of(key), row) if index.reaches(key) else None
         if expected is not None:
             yield expected.key, expected.value
     entry = expiry_index.entry_of(table, key, item) if expiry_index.reaches(table, key) else None

@@ -20,7 +20,7 @@ from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables import expiry_index
 from sortkey.engine.tables.core import Core
 from sortkey.engine.tables.index_rows import Row, row_of
-from sortkey.engine.tables.table import Index, Table, owner_of
+from sortkey.engine.tables.table import Index, Table, ends_of
 from sortkey.limits import MIB
 from sortkey.storage import Transaction, after_prefix, ascending, is_sound
 
@@ -80,7 +80,7 @@ def _fill_index(index_name: str, core: Core, batch: WriteBatch, table: Table) ->
 
 
 def _index_rows(index: Index, chunk: _Chunk) -> list[Row]:
-    rows = (row_of(index, stored_item.decode(row), owner_of(key), row) for key, row in chunk.rows)
+    rows = (row_of(index, stored_item.decode(row), ends_of(key), row) for key, row in chunk.rows)
     return [row for row in rows if row is not None]
 
 

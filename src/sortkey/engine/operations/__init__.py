@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from sortkey.engine.operations import features, policies
+from sortkey.engine.operations import contributor_insights, features, global_tables, policies
 from sortkey.engine.operations.batches import batch_get_item, batch_write_item
 from sortkey.engine.operations.items import delete_item, get_item, put_item, update_item
 from sortkey.engine.operations.queries import query, scan
@@ -34,29 +34,31 @@ Write = Callable[[Core, Any], Work]
 
 READS: Final[dict[str, Read]] = {
     "DescribeContinuousBackups": features.describe_continuous_backups,
-    "DescribeContributorInsights": features.describe_contributor_insights,
+    "DescribeContributorInsights": contributor_insights.describe_contributor_insights,
     "DescribeEndpoints": features.describe_endpoints,
-    "DescribeGlobalTable": features.describe_global_table,
-    "DescribeGlobalTableSettings": features.describe_global_table_settings,
+    "DescribeGlobalTable": global_tables.describe_global_table,
+    "DescribeGlobalTableSettings": global_tables.describe_global_table_settings,
     "DescribeKinesisStreamingDestination": features.describe_kinesis_streaming_destination,
     "DescribeLimits": features.describe_limits,
     "DescribeStream": describe_stream,
     "DescribeTable": describe_table,
-    "DescribeTableReplicaAutoScaling": features.describe_table_replica_auto_scaling,
+    "DescribeTableReplicaAutoScaling": global_tables.describe_table_replica_auto_scaling,
     "DescribeTimeToLive": describe_time_to_live,
     "GetItem": get_item,
     "GetRecords": get_records,
     "GetResourcePolicy": policies.get_resource_policy,
     "GetShardIterator": get_shard_iterator,
     "ListBackups": features.list_backups,
-    "ListContributorInsights": features.list_contributor_insights,
+    "ListContributorInsights": contributor_insights.list_contributor_insights,
     "ListExports": features.list_exports,
-    "ListGlobalTables": features.list_global_tables,
+    "ListGlobalTables": global_tables.list_global_tables,
     "ListImports": features.list_imports,
     "ListStreams": list_streams,
     "ListTables": list_tables,
     "ListTagsOfResource": list_tags_of_resource,
     "UpdateContinuousBackups": features.update_continuous_backups,
+    "UpdateGlobalTableSettings": global_tables.update_global_table_settings,
+    "UpdateTableReplicaAutoScaling": global_tables.update_table_replica_auto_scaling,
 }
 
 SLICED_READS: Final[dict[str, SlicedRead]] = {
@@ -68,6 +70,7 @@ SLICED_READS: Final[dict[str, SlicedRead]] = {
 
 WRITES: Final[dict[str, Write]] = {
     "BatchWriteItem": batch_write_item,
+    "CreateGlobalTable": global_tables.create_global_table,
     "CreateTable": create_table,
     "DeleteItem": delete_item,
     "DeleteResourcePolicy": policies.delete_resource_policy,
@@ -77,6 +80,8 @@ WRITES: Final[dict[str, Write]] = {
     "TagResource": tag_resource,
     "TransactWriteItems": transact_write_items,
     "UntagResource": untag_resource,
+    "UpdateContributorInsights": contributor_insights.update_contributor_insights,
+    "UpdateGlobalTable": global_tables.update_global_table,
     "UpdateItem": update_item,
     "UpdateTable": update_table,
     "UpdateTimeToLive": update_time_to_live,

@@ -19,6 +19,7 @@ from sortkey.engine.operations import slices, write
 from sortkey.engine.operations.answers import Consumed, collection_metrics, is_requested
 from sortkey.engine.operations.slices import SLICE_UNITS, Slices
 from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.constraints import check_names
 from sortkey.engine.requests.expression_parameters import only_projection
 from sortkey.engine.requests.items import BatchGetItem, BatchWriteItem, KeysAndAttributes, WriteRequest
 from sortkey.engine.rows import stored_item
@@ -55,6 +56,7 @@ LARGE_BYTES: Final = 4 * KIB
 def batch_get_item(core: Core, request: BatchGetItem) -> Slices[Answer]:
     if sum(len(part.keys) for part in request.request_items.values()) > BATCH_GET_KEYS:
         raise ValidationException("Too many items requested for the BatchGetItem call")
+    check_names(request, request.request_items)
     parts = [_TablePart(given, part) for given, part in request.request_items.items()]
     snapshot, known = core.read_tables()
     try:
@@ -204,6 +206,7 @@ def unprocessed_keys(part: KeysAndAttributes, done: int = 0) -> dict[str, Any]:
 def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
     if sum(map(len, request.request_items.values())) > BATCH_WRITE_REQUESTS:
         raise ValidationException("Too many items requested for the BatchWriteItem call")
+    check_names(request, request.request_items)
     parts = [
         _writes_of(core.catalog, table_name_of(given), requests) for given, requests in request.request_items.items()
     ]

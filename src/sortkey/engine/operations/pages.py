@@ -26,7 +26,7 @@ from sortkey.engine.rows.partition_loads import SMALL_UNITS
 from sortkey.engine.rows.records import first_damaged, first_damaged_of
 from sortkey.engine.rows.stored_item import Json, key_reader
 from sortkey.engine.tables.core import Answer, Core
-from sortkey.engine.tables.table import Index, Keyed, Table, check_key, normalise_key, owner_of
+from sortkey.engine.tables.table import Index, Keyed, Table, check_key, ends_of, normalise_key
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, Projection
 from sortkey.limits import PAGE_BYTES
@@ -243,9 +243,7 @@ class Selection:
             what = "only the Count" if select == "COUNT" else select
             raise ValidationException(f"Cannot specify the {member} when choosing to get {what}")
         if select == "ALL_PROJECTED_ATTRIBUTES" and self.request.index_name is None:
-            raise ValidationException(
-                f"{INVALID}ALL_PROJECTED_ATTRIBUTES can be used only when querying using an IndexName"
-            )
+            raise ValidationException("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
 
     def target(self, table: Table) -> Keyed:
         """The table or index to read. Raises ValidationException if it cannot answer the request."""
@@ -440,16 +438,17 @@ def _last_evaluated_key(table: Table, target: Keyed, row: bytes) -> Json:
     return Json(key_reader(names)(stored_item.text(row)), stored_item.has_binary(row))
 
 
-def start_row(table: Table, target: Keyed, start: Item) -> tuple[Item, bytes]:
-    """The canonical ExclusiveStartKey and its row key. The row need not exist."""
+def start_row(table: Table, target: Keyed, start: Item, wrong_names: str) -> tuple[Item, bytes]:
+    """The canonical ExclusiveStartKey and its row key. The row need not exist. `wrong_names` is the error of a key
+    with other attributes, in which Query and Scan differ."""
     key = normalise_key(start)
     names = set(target.names + table.names)
     if set(key) != names:
-        raise ValidationException(INVALID_START)
+        raise ValidationException(wrong_names)
     try:
         for keyed in (table, target):
             check_key(keyed, {name: key[name] for name in keyed.names})
     except ValidationException as error:
         raise ValidationException(f"{INVALID_START}: {error.message}") from None
     row = target.row_prefix(key)
-    return key, row + owner_of(table.row_prefix(key)) if isinstance(target, Index) else row
+    return key, row + ends_of(table.row_prefix(key))[target.end] if isinstance(target, Index) else row

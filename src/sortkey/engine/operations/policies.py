@@ -91,7 +91,7 @@ def _resource(core: Core, transaction: Transaction, arn: str, operation: str) ->
     table_arn, is_stream, label = arn.partition(STREAM)
     if not is_stream:
         return _Resource(table_of_arn(core, transaction, arn, operation).entry, None)
-    resource_of_arn(core, arn, operation)
+    resource_of_arn(arn, operation)
     entry = table_of_arn(core, transaction, table_arn, operation).entry
     for place, stream in enumerate(entry.streams):
         if stream.label == label:

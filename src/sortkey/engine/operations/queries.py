@@ -10,7 +10,7 @@ from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.expression_parameters import bindings_of, filter_of, to_members
 from sortkey.engine.requests.items import Query, Scan
 from sortkey.engine.tables.core import Answer, Core, require_table
-from sortkey.engine.tables.table import Keyed, Table, check_scalar_keys
+from sortkey.engine.tables.table import KEY_MISMATCH, Keyed, Table, check_scalar_keys
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, KeyCondition, KeyRange, key_condition, legacy
 from sortkey.storage import after_prefix
@@ -19,6 +19,8 @@ from sortkey.values.key_bytes import prefix_bounds, sort_bytes
 
 _QUERY_EXPRESSIONS = ("projection_expression", "filter_expression", "key_condition_expression")
 _QUERY_LEGACY = ("attributes_to_get", "query_filter", "conditional_operator", "key_conditions")
+_BESIDE_KEY_CONDITIONS = _QUERY_LEGACY[:-1]
+"""AWS accepts KeyConditions together with the expressions for filter and projection."""
 OUTSIDE_QUERY = "The provided starting key is outside query boundaries based on provided conditions"
 OUTSIDE_RANGE = "The provided starting key does not match the range key predicate"
 
@@ -28,7 +30,8 @@ _SCAN_LEGACY = ("attributes_to_get", "scan_filter", "conditional_operator")
 
 def query(core: Core, request: Query) -> Slices[Answer]:
     name = table_name_of(request.table_name)
-    bindings = bindings_of(request, _QUERY_EXPRESSIONS, _QUERY_LEGACY)
+    legacy_fields = _BESIDE_KEY_CONDITIONS if request.key_condition_expression is None else _QUERY_LEGACY
+    bindings = bindings_of(request, _QUERY_EXPRESSIONS, legacy_fields)
     keys = _key_condition(request, bindings)
     condition = filter_of(request, bindings, "query_filter")
     selection = Selection(request, bindings, condition)
@@ -109,7 +112,7 @@ def _resume_query(
     table: Table, target: Keyed, wanted: KeyRange, start: Item, low: bytes, high: bytes, forward: bool
 ) -> tuple[bytes, bytes]:
     """The rest of the range after the start key, which must itself be in the range."""
-    key, row = start_row(table, target, start)
+    key, row = start_row(table, target, start, INVALID_START)
     if any(key[name] != wanted.equal[name] for name, _ in target.partitions):
         raise ValidationException(OUTSIDE_QUERY)
     if not low <= row < high:
@@ -172,7 +175,7 @@ def _slice(segment: int, total: int) -> bytes:
 
 
 def _resume_scan(table: Table, target: Keyed, start: Item, low: bytes, high: bytes, request: Scan) -> bytes:
-    _, row = start_row(table, target, start)
+    _, row = start_row(table, target, start, f"{INVALID_START}: {KEY_MISMATCH}")
     if not low <= row < high:
         raise ValidationException(
             f"{INVALID_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "

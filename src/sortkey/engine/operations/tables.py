@@ -118,6 +118,11 @@ def update_table(core: Core, request: UpdateTable) -> Work:
         entry = msgspec.structs.replace(
             planned,
             indexes=[_with_space(batch, index) for index in planned.indexes],
+            insights={
+                name: insights
+                for name, insights in before.insights.items()
+                if name not in {index.name for index in dropped}
+            },
             streams=_changed_streams(core, batch, before.streams, request.stream_specification),
         )
         core.catalog.save(batch, entry)

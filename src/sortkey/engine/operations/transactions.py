@@ -20,6 +20,7 @@ from sortkey.engine.operations.answers import Consumed, collection_metrics, is_r
 from sortkey.engine.operations.rehearsal import rehearsed
 from sortkey.engine.operations.slices import SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.requests import items, table_name_of
+from sortkey.engine.requests.constraints import check_names
 from sortkey.engine.requests.expression_parameters import bindings_of, condition_of, only_projection
 from sortkey.engine.requests.items import Get, TransactGetItems, TransactWriteItems
 from sortkey.engine.rows import records
@@ -47,6 +48,7 @@ Result = TypeVar("Result")
 
 
 def transact_get_items(core: Core, request: TransactGetItems) -> Slices[Answer]:
+    check_names(request, (each.get.table_name for each in request.transact_items))
     gets = [_Get(each.get) for each in request.transact_items]
     with core.read() as snapshot:
         tables = [core.catalog.require(snapshot, each.name) for each in gets]
@@ -79,7 +81,11 @@ class _Get:
     def answer(self, row: bytes | None) -> dict[str, Any]:
         if row is None:
             return {}
-        return {"Item": Json.item(row) if self.projection is None else Json.of(self.projection(decode(row)))}
+        if self.projection is None:
+            return {"Item": Json.item(row)}
+        # AWS's reference: without projected attributes, the response itself is an empty map.
+        projected = self.projection(decode(row))
+        return {"Item": Json.of(projected)} if projected else {}
 
 
 def _read_rows(snapshot: Transaction, gets: list[_Get], tables: list[Table]) -> tuple[list[bytes], list[bytes | None]]:
@@ -102,6 +108,7 @@ def _shapes(totals: dict[str, Consumed], detail: str | None, access: str) -> lis
 
 
 def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
+    check_names(request, (action.table_name for each in request.transact_items for action in actions_in(each)))
     actions = [action_of(each) for each in request.transact_items]
     for payload in accumulate(action.payload for action in actions):
         if payload > TRANSACTION_BYTES:
@@ -234,10 +241,13 @@ class Action:
         return Prepared(self, found, write.apply_update(found, self.keyed, self._update))
 
 
+def actions_in(request: items.TransactWriteItem) -> list[Request]:
+    parts = (request.condition_check, request.put, request.delete, request.update)
+    return [part for part in parts if part is not None]
+
+
 def action_of(request: items.TransactWriteItem) -> Action:
-    given = [
-        part for part in (request.condition_check, request.put, request.delete, request.update) if part is not None
-    ]
+    given = actions_in(request)
     if len(given) > 1:
         raise ValidationException("TransactItems can only contain one of Check, Put, Update or Delete")
     if not given:

@@ -6,24 +6,35 @@ All of them are reported at once, in the order of the service model:
     set: [SPECIFIC_ATTRIBUTES, …]; Value '0' at 'limit' failed to satisfy constraint: Member must have value …
 
 A structure in a list or a map has its own path (`keySchema.1.member.keyType`). Violations by a map's keys and values,
-or by the strings in a list, are reported once for the collection.
+or by the strings in a list, are reported once for the collection. An invalid TableName is reported alone.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+import msgspec
+
+from sortkey.engine.requests import aws_deserialiser
 from sortkey.engine.requests.shapes import (
     JAVA_PACKAGE,
+    NAME_LENGTHS,
+    NAME_PATTERN,
+    NAMES_TABLE,
     PARAMETER_REQUIRED,
+    InvalidTableName,
     Member,
     MemberType,
     Shape,
+    broken_name,
+    detected,
     members_of,
+    table_name_of,
     unanchored,
+    violation,
 )
 from sortkey.errors import ValidationException
 
@@ -33,10 +44,27 @@ def enforce(shape: type[Shape], members: dict[str, Any]) -> None:
     for member in members_of(shape).values():
         if member.name not in members and _is_parameter(member):
             raise ValidationException(f"The parameter '{member.name}' is required but was not present in the request")
+    for member in members_of(shape).values():
+        given = members.get(member.name)
+        if _names_table(member.type) and given:
+            table_name_of(given)
     broken = list(_in_structure(shape, members, ""))
     if broken:
-        plural = "" if len(broken) == 1 else "s"
-        raise ValidationException(f"{len(broken)} validation error{plural} detected: {'; '.join(broken)}")
+        raise ValidationException(detected(broken))
+
+
+def check_names(request: Shape, names: Iterable[str]) -> None:
+    """Raise ValidationException, which says where in the request it is, if one of these table names is invalid."""
+    try:
+        for name in names:
+            table_name_of(name)
+    except InvalidTableName:
+        members = aws_deserialiser.read(type(request), msgspec.to_builtins(request, enc_hook=list))
+        raise ValidationException(detected(list(_in_structure(type(request), members, "")))) from None
+
+
+def _names_table(declared: MemberType) -> bool:
+    return NAMES_TABLE in (declared.meta.extra or {})
 
 
 def _is_parameter(member: Member) -> bool:
@@ -49,15 +77,15 @@ def _in_structure(shape: type[Shape], members: dict[str, Any], prefix: str) -> I
         if member.name in members:
             yield from _in_value(member.type, members[member.name], path)
         elif member.required:
-            yield _violation(None, path, "Member must not be null")
+            yield violation(None, path, "Member must not be null")
 
 
 def _in_value(declared: MemberType, value: Any, path: str) -> Iterator[str]:
     if value is None:
-        yield _violation(None, path, "Member must not be null")
+        yield violation(None, path, "Member must not be null")
         return
     for constraint in _broken(declared, value):
-        yield _violation(_rendered(declared, value), path, constraint)
+        yield violation(_rendered(declared, value), path, constraint)
     yield from _inside(declared, value, path)
 
 
@@ -73,7 +101,7 @@ def _inside(declared: MemberType, value: Any, path: str) -> Iterator[str]:
 def _in_list(declared: MemberType, elements: list[Any], path: str) -> Iterator[str]:
     (inner,) = declared.inner
     if any(_broken(inner, element) for element in elements if element is not None):
-        yield _violation(_rendered(declared, elements), path, f"Member must satisfy constraint: {_all_of(inner)}")
+        yield violation(_rendered(declared, elements), path, f"Member must satisfy constraint: {_all_of(inner)}")
     for position, element in enumerate(elements, 1):
         yield from _element(inner, element, f"{path}.{position}.member")
 
@@ -81,9 +109,9 @@ def _in_list(declared: MemberType, elements: list[Any], path: str) -> Iterator[s
 def _in_map(declared: MemberType, entries: dict[str, Any], path: str) -> Iterator[str]:
     of_key, of_value = declared.inner
     if any(_broken(of_key, key) for key in entries):
-        yield _violation(_rendered(declared, entries), path, f"Map keys must satisfy constraint: {_all_of(of_key)}")
+        yield violation(_rendered(declared, entries), path, f"Map keys must satisfy constraint: {_all_of(of_key)}")
     if any(_broken(of_value, value) for value in entries.values() if value is not None):
-        yield _violation(_rendered(declared, entries), path, f"Map value must satisfy constraint: {_all_of(of_value)}")
+        yield violation(_rendered(declared, entries), path, f"Map value must satisfy constraint: {_all_of(of_value)}")
     for key, value in entries.items():
         yield from _element(of_value, value, f"{path}.{key}.member")
 
@@ -93,17 +121,14 @@ def _element(declared: MemberType, value: Any, path: str) -> Iterator[str]:
     if value is not None:
         yield from _inside(declared, value, path)
     elif declared.base is not Any:  # `values.attribute` reports nulls among attribute values
-        yield _violation(None, path, "Member must not be null")
-
-
-def _violation(rendered: str | None, path: str, constraint: str) -> str:
-    shown = "null" if rendered is None else f"'{rendered}'"
-    return f"Value {shown} at '{path}' failed to satisfy constraint: {constraint}"
+        yield violation(None, path, "Member must not be null")
 
 
 def _broken(declared: MemberType, value: Any) -> list[str]:
     """The constraints of its own type that a value violates, in AWS's order."""
     meta, broken = declared.meta, []
+    if _names_table(declared) and value:
+        return broken_name(value)
     if declared.words and value not in declared.words:
         broken.append(f"Member must satisfy enum value set: [{', '.join(declared.words)}]")
     if meta.pattern is not None and not re.search(meta.pattern, value):
@@ -122,6 +147,8 @@ def _broken(declared: MemberType, value: Any) -> list[str]:
 def _all_of(declared: MemberType) -> str:
     """All constraints of a type, as AWS lists them for collections."""
     meta, parts = declared.meta, []
+    if _names_table(declared):
+        meta = msgspec.Meta(min_length=NAME_LENGTHS[0], max_length=NAME_LENGTHS[1], pattern=NAME_PATTERN)
     if meta.max_length is not None:
         parts.append(f"Member must have length less than or equal to {meta.max_length}")
     if meta.min_length is not None:
@@ -132,13 +159,16 @@ def _all_of(declared: MemberType) -> str:
 
 
 def _rendered(declared: MemberType, value: Any) -> str:
-    """A value as Java prints it: a structure as its class and a hash, here of its members' names."""
+    """A value as AWS prints it: a structure with its given members, an attribute value as a class and a hash."""
     if value is None:
         return "null"
-    if declared.is_structure or declared.meta.title == "AttributeValue" or declared.base is Any:
-        name = declared.base.__name__ if declared.is_structure else "AttributeValue"
+    if declared.is_structure:
+        members = members_of(declared.base)
+        shown = [f"{members[name].path}={_rendered(members[name].type, given)}" for name, given in value.items()]
+        return f"{declared.base.__name__}({', '.join(shown)})"
+    if declared.meta.title == "AttributeValue" or declared.base is Any:
         content = repr(list(value)) if isinstance(value, dict) else type(value).__name__
-        return f"{JAVA_PACKAGE}.{name}@{zlib.crc32(content.encode()):x}"
+        return f"{JAVA_PACKAGE}.AttributeValue@{zlib.crc32(content.encode()):x}"
     if declared.base is list:
         return f"[{', '.join(_rendered(declared.inner[0], element) for element in value)}]"
     if declared.base is dict:

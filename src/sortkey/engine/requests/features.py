@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -11,6 +11,7 @@ from sortkey.engine.requests.shapes import (
     BackupArn,
     IndexName,
     PositiveInteger,
+    PositiveLong,
     ResourceArn,
     Shape,
     StrictTableName,
@@ -46,6 +47,13 @@ class UpdateContinuousBackups(Shape, kw_only=True):
     point_in_time_recovery_specification: PointInTimeRecoverySpecification
 
 
+class UpdateContributorInsights(Shape, kw_only=True):
+    table_name: TableParameter
+    index_name: IndexName | None = None
+    contributor_insights_action: Literal["ENABLE", "DISABLE"]
+    contributor_insights_mode: Literal["ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS"] | None = None
+
+
 class DescribeContributorInsights(Shape, kw_only=True):
     table_name: TableParameter
     index_name: IndexName | None = None
@@ -57,6 +65,55 @@ class DescribeKinesisStreamingDestination(Shape, kw_only=True):
 
 class DescribeTableReplicaAutoScaling(Shape, kw_only=True):
     table_name: TableParameter
+
+
+# What cannot be changed here is rejected as a whole, so its content is not declared.
+Undeclared = dict[str, Any]
+
+
+class UpdateTableReplicaAutoScaling(Shape, kw_only=True):
+    global_secondary_index_updates: Annotated[list[Undeclared], Meta(min_length=1)] | None = None
+    table_name: TableParameter
+    provisioned_write_capacity_auto_scaling_update: Undeclared | None = None
+    replica_updates: Annotated[list[Undeclared], Meta(min_length=1)] | None = None
+
+
+class Replica(Shape, kw_only=True):
+    region_name: str | None = None
+
+
+class CreateGlobalTable(Shape, kw_only=True):
+    global_table_name: StrictTableName
+    replication_group: list[Replica]
+
+
+class CreateReplicaAction(Shape, kw_only=True):
+    region_name: str
+
+
+class DeleteReplicaAction(Shape, kw_only=True):
+    region_name: str
+
+
+class ReplicaUpdate(Shape, kw_only=True):
+    create: CreateReplicaAction | None = None
+    delete: DeleteReplicaAction | None = None
+
+
+class UpdateGlobalTable(Shape, kw_only=True):
+    global_table_name: StrictTableName
+    replica_updates: list[ReplicaUpdate]
+
+
+class UpdateGlobalTableSettings(Shape, kw_only=True):
+    global_table_name: StrictTableName
+    global_table_billing_mode: Literal["PROVISIONED", "PAY_PER_REQUEST"] | None = None
+    global_table_provisioned_write_capacity_units: PositiveLong | None = None
+    global_table_provisioned_write_capacity_auto_scaling_settings_update: Undeclared | None = None
+    global_table_global_secondary_index_settings_update: (
+        Annotated[list[Undeclared], Meta(min_length=1, max_length=20)] | None
+    ) = None
+    replica_settings_update: Annotated[list[Undeclared], Meta(min_length=1, max_length=50)] | None = None
 
 
 class DescribeGlobalTable(Shape, kw_only=True):

@@ -55,15 +55,20 @@ def unanchored(pattern: str) -> str:
 
 
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
+NAME_LENGTHS = (3, 255)
 _NAME = re.compile(NAME_PATTERN)
 _ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([^/:]+)")
 
 PARAMETER_REQUIRED = "parameter required"
 """Marks a member whose absence is reported before all other constraints, with a message of its own."""
 
-# A table's name or its ARN, so the model bounds only the length; `table_name_of` checks the name.
-TableName = Annotated[str, Meta(min_length=1, max_length=1024)]
-TableParameter = Annotated[str, Meta(min_length=1, max_length=1024, extra={PARAMETER_REQUIRED: True})]
+NAMES_TABLE = "names a table"
+"""Marks a table's name or ARN: the model bounds only its length, and `table_name_of` checks the name."""
+
+TableName = Annotated[str, Meta(min_length=1, max_length=1024, extra={NAMES_TABLE: True})]
+TableParameter = Annotated[
+    str, Meta(min_length=1, max_length=1024, extra={NAMES_TABLE: True, PARAMETER_REQUIRED: True})
+]
 StrictTableName = Annotated[str, Meta(min_length=3, max_length=255, pattern=anchored(NAME_PATTERN))]
 IndexName = Annotated[str, Meta(min_length=3, max_length=255, pattern=anchored(NAME_PATTERN))]
 ResourceArn = Annotated[str, Meta(min_length=1, max_length=1283)]
@@ -112,19 +117,50 @@ ComparisonOperator = Literal[
 NO_BOUNDS = Meta()
 
 
+class InvalidTableName(ValidationException):
+    """A name that no table can have. The message is that of the member `TableName` of a request; see
+    `constraints.check_names` for names elsewhere in a request."""
+
+    @property
+    def code(self) -> str:
+        return ValidationException.__name__
+
+
 @functools.lru_cache(maxsize=4096)
 def table_name_of(text: str) -> str:
-    """The table name in a name or an ARN; raises ValidationException for an invalid name."""
+    """The table name in a name or an ARN; raises InvalidTableName."""
+    broken = broken_name(text)
+    if broken:
+        raise InvalidTableName(detected([violation(text, "tableName", constraint) for constraint in broken]))
+    return _name_in(text)
+
+
+def _name_in(text: str) -> str:
     arn = _ARN.fullmatch(text)
-    name = arn[1] if arn else text
-    if not 3 <= len(name) <= 255:
-        raise ValidationException("TableName must be at least 3 characters long and at most 255 characters long")
+    return arn[1] if arn else text
+
+
+def broken_name(text: str) -> list[str]:
+    """The constraints of table names that the name, or the name in the ARN, violates, in AWS's order."""
+    name, broken = _name_in(text), []
     if not _NAME.fullmatch(name):
-        raise ValidationException(
-            f"1 validation error detected: Value '{text}' at 'tableName' failed to satisfy constraint: "
-            f"Member must satisfy regular expression pattern: {NAME_PATTERN}"
-        )
-    return name
+        broken.append(f"Member must satisfy regular expression pattern: {NAME_PATTERN}")
+    if len(name) < NAME_LENGTHS[0]:
+        broken.append(f"Member must have length greater than or equal to {NAME_LENGTHS[0]}")
+    if len(name) > NAME_LENGTHS[1]:
+        broken.append(f"Member must have length less than or equal to {NAME_LENGTHS[1]}")
+    return broken
+
+
+def violation(rendered: str | None, path: str, constraint: str) -> str:
+    shown = "null" if rendered is None else f"'{rendered}'"
+    return f"Value {shown} at '{path}' failed to satisfy constraint: {constraint}"
+
+
+def detected(violations: Sequence[str]) -> str:
+    """AWS's message for a request that violates constraints of the service model."""
+    plural = "" if len(violations) == 1 else "s"
+    return f"{len(violations)} validation error{plural} detected: {'; '.join(violations)}"
 
 
 class MemberType(NamedTuple):

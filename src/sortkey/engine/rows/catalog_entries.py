@@ -31,6 +31,9 @@ class IndexEntry(msgspec.Struct, frozen=True):
     more_partition: list[str] = []
     """The partition key's attributes after the first; only a global index has any."""
     more_sort: list[str] = []
+    ordered_by_table_key: bool = False
+    """Whether rows with equal index keys are in the order of the table's sort key: those of a local index, unless it is
+    older than this."""
 
     @property
     def status(self) -> str:
@@ -50,6 +53,14 @@ class ShardEntry(msgspec.Struct, frozen=True):
     first_sequence: int
     last_sequence: int | None = None
     closed: float | None = None
+
+
+class InsightsEntry(msgspec.Struct, frozen=True):
+    """Contributor insights of a table or an index, once they were switched."""
+
+    enabled: bool
+    mode: str
+    updated: float
 
 
 class PolicyEntry(msgspec.Struct, frozen=True):
@@ -95,3 +106,7 @@ class TableEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     settings: dict[str, Any] = {}
     """Settings that are kept and shown but have no effect, such as SSESpecification, by name."""
     policy: PolicyEntry | None = None
+    insights: dict[str, InsightsEntry] = {}
+    """By index; those of the table itself by the empty name."""
+    global_since: float | None = None
+    """When the table became a global table, of this region alone."""

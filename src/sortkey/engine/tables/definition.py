@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from sortkey import limits
-from sortkey.engine.requests.shapes import INVALID
+from sortkey.engine.requests.shapes import INVALID, detected, violation
 from sortkey.engine.requests.tables import (
     AttributeDefinition,
     CreateTable,
@@ -22,6 +22,9 @@ from sortkey.engine.requests.tables import (
 from sortkey.engine.rows.catalog_entries import IndexEntry, ThroughputEntry
 from sortkey.engine.tables.settings import ON_DEMAND, PROVISIONED, index_settings, read_table_throughput, read_units
 from sortkey.errors import ValidationException
+
+KEY_ELEMENTS: Final = 2
+"""Of every key but those of global indexes. The service model has no bound since those may have more."""
 
 NO_SPACE_YET: Final = 0
 """The space of a new index until a transaction assigns one."""
@@ -53,7 +56,15 @@ class KeyNames(NamedTuple):
         return self.partition_names + self.sort_names
 
 
-def read_key_schema(elements: list[KeySchemaElement]) -> KeyNames:
+def read_key_schema(elements: list[KeySchemaElement], path: str = "keySchema") -> KeyNames:
+    """The key of a table or local index, or of a global index with one attribute in each part; `path` is where the
+    request has it."""
+    if len(elements) > KEY_ELEMENTS:
+        shown = ", ".join(
+            f"KeySchemaElement(attributeName={each.attribute_name}, keyType={each.key_type})" for each in elements
+        )
+        too_long = f"Member must have length less than or equal to {KEY_ELEMENTS}"
+        raise ValidationException(detected([violation(f"[{shown}]", path, too_long)]))
     partition = elements[0]
     if partition.key_type != "HASH":
         raise ValidationException("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
@@ -64,8 +75,6 @@ def read_key_schema(elements: list[KeySchemaElement]) -> KeyNames:
         raise ValidationException("Both the Hash Key and the Range Key element in the KeySchema have the same name")
     if sort.key_type != "RANGE":
         raise ValidationException("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
-    if len(elements) > 2:
-        raise ValidationException("Invalid KeySchema: A KeySchema has one HASH and at most one RANGE element")
     return KeyNames(partition.attribute_name, sort.attribute_name)
 
 
@@ -121,9 +130,12 @@ def listed(names: Iterable[str]) -> str:
     return f"[{', '.join(names)}]"
 
 
-def define_local_index(index: LocalSecondaryIndex, table: KeyNames, attributes: Mapping[str, str]) -> IndexEntry:
+def define_local_index(
+    index: LocalSecondaryIndex, table: KeyNames, attributes: Mapping[str, str], path: str
+) -> IndexEntry:
+    """`path` is where the request has the index."""
     name = index.index_name
-    keys = read_key_schema(index.key_schema)
+    keys = read_key_schema(index.key_schema, f"{path}.keySchema")
     check_defined(keys, attributes)
     if keys.sort is None:
         raise ValidationException(f"{INVALID}Index KeySchema does not have a range key for index: {name}")
@@ -133,7 +145,9 @@ def define_local_index(index: LocalSecondaryIndex, table: KeyNames, attributes: 
             f"index hash key: {keys.partition}, table hash key: {table.partition}"
         )
     projection, included = _read_projection(index.projection)
-    return IndexEntry(name, NO_SPACE_YET, True, keys.partition, keys.sort, projection, included)
+    return IndexEntry(
+        name, NO_SPACE_YET, True, keys.partition, keys.sort, projection, included, ordered_by_table_key=True
+    )
 
 
 def define_global_index(
@@ -259,7 +273,10 @@ def _local_indexes(request: CreateTable, keys: KeyNames, attributes: Mapping[str
             f"{INVALID}Table KeySchema does not have a range key, "
             "which is required when specifying a LocalSecondaryIndex"
         )
-    defined = [define_local_index(index, keys, attributes) for index in requested]
+    defined = [
+        define_local_index(index, keys, attributes, f"localSecondaryIndexes.{position}.member")
+        for position, index in enumerate(requested, 1)
+    ]
     if len(defined) > limits.LOCAL_INDEXES:
         raise ValidationException(
             f"{INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of {limits.LOCAL_INDEXES}"

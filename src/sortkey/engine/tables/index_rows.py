@@ -11,7 +11,7 @@ from collections.abc import Container, Sequence
 
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.write_batch import WriteBatch
-from sortkey.engine.tables.table import Index, Table, owner_of
+from sortkey.engine.tables.table import Index, Table, ends_of
 from sortkey.values.attribute import Item, Normalised, holds_binary
 from sortkey.values.size import item_size, write_units
 
@@ -26,14 +26,15 @@ class Row:
         self.value = value
 
 
-def row_of(index: Index, item: Item, owner: bytes, table_row: bytes) -> Row | None:
-    """The row that the index should hold for this item; None if the item is not in the index."""
+def row_of(index: Index, item: Item, ends: tuple[bytes, bytes], table_row: bytes) -> Row | None:
+    """The row that the index should hold for this item, whose table row has these `ends_of`; None if the item is not in
+    the index."""
     prefix = index.fast_row_prefix(item)
     if prefix is None:
         if not index.holds(item):
             return None
         prefix = index.row_prefix(item)
-    return _row(index, prefix + owner, item, table_row)
+    return _row(index, prefix + ends[index.end], item, table_row)
 
 
 def _row(index: Index, key: bytes, item: Item, table_row: bytes) -> Row:
@@ -60,13 +61,13 @@ def rows_of(
     table: Table, key: bytes, item: Item, table_row: bytes, prefixes: list[bytes] | None
 ) -> list[tuple[Index, Row]]:
     """The rows that the table's indexes should hold for this item, whose `fast_prefixes` are given."""
-    owner = owner_of(key)
+    ends = ends_of(key)
     indexes = table.indexes.values()
     if prefixes is None:
-        rows = [(index, row_of(index, item, owner, table_row)) for index in indexes if index.reaches(key)]
+        rows = [(index, row_of(index, item, ends, table_row)) for index in indexes if index.reaches(key)]
         return [(index, row) for index, row in rows if row is not None]
     return [
-        (index, _row(index, prefix + owner, item, table_row))
+        (index, _row(index, prefix + ends[index.end], item, table_row))
         for index, prefix in zip(indexes, prefixes, strict=True)
         if index.reaches(key)
     ]
@@ -95,13 +96,13 @@ def apply(
     new_row: bytes | None,
 ) -> dict[str, float]:
     """Change the item's rows in every index; returns the write units of each index."""
-    owner = owner_of(key)
+    ends = ends_of(key)
     units: dict[str, float] = {}
     for index in table.indexes.values():
         if not index.reaches(key):
             continue
-        before = None if old is None or old_row is None else row_of(index, old, owner, old_row)
-        after = None if new is None or new_row is None else row_of(index, new, owner, new_row)
+        before = None if old is None or old_row is None else row_of(index, old, ends, old_row)
+        after = None if new is None or new_row is None else row_of(index, new, ends, new_row)
         index_units = _replace(batch, index, before, after)
         if index_units:
             units[index.name] = index_units
@@ -112,12 +113,12 @@ def replace_all(
     batch: WriteBatch, table: Table, key: bytes, old: Item, old_row: bytes, rows: Sequence[tuple[Index, Row]]
 ) -> float:
     """Change an item's rows to these, which are known already; returns their write units."""
-    owner = owner_of(key)
+    ends = ends_of(key)
     made = {index.name: row for index, row in rows}
     units = 0.0
     for index in table.indexes.values():
         if index.reaches(key):
-            units += _replace(batch, index, row_of(index, old, owner, old_row), made.get(index.name))
+            units += _replace(batch, index, row_of(index, old, ends, old_row), made.get(index.name))
     return units
 
 

@@ -39,16 +39,15 @@ WARM_ON_DEMAND: Final = (12_000, 4_000)
 """Read and write units per second of every new on-demand table."""
 NO_MAXIMUM: Final = -1
 
-UNSUPPORTED: Final = (
+OF_REPLICAS: Final = (
     "global_table_source_arn",
     "global_table_settings_replication_mode",
-    "vector_indexes",
     "replica_updates",
     "multi_region_consistency",
     "global_table_witness_updates",
     "disassociation_protection_enabled",
-    "vector_index_updates",
 )
+UNSUPPORTED: Final = (*OF_REPLICAS, "vector_indexes", "vector_index_updates")
 
 
 def read_table_throughput(requested: ProvisionedThroughput | None, billing_mode: str) -> ThroughputEntry:
@@ -116,7 +115,8 @@ def _unchanged(current: ThroughputEntry, requested: ThroughputEntry, index: str 
 def reject_unsupported(request: CreateTable | UpdateTable) -> None:
     for field in UNSUPPORTED:
         if getattr(request, field, None) is not None:
-            raise ValidationException(f"{INVALID}{member_name(field)} is not supported here")
+            why = ": tables here are in one region" if field in OF_REPLICAS else ""
+            raise ValidationException(f"{INVALID}{member_name(field)} is not supported here{why}")
 
 
 def table_settings(

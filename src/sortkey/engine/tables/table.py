@@ -22,7 +22,7 @@ import msgspec
 
 from sortkey.engine.requests.shapes import INVALID
 from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry
-from sortkey.engine.rows.records import OWNER_BYTES, SPACE_BYTES, space_bytes
+from sortkey.engine.rows.records import OWNER_BYTES, PARTITION_END, SPACE_BYTES, space_bytes
 from sortkey.errors import ValidationException
 from sortkey.expressions import KeyAttribute, KeyAttributes, reject_nested_keys
 from sortkey.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
@@ -43,6 +43,10 @@ SHORT_TEXT_CHARACTERS: Final = SORT_KEY_BYTES // 4
 
 EMPTY_SORT_BYTES: Final = SPACE_BYTES + HASH_BYTES + len(TEXT_END)
 """Length of a row key whose sort key is an empty text, which DynamoDB does not allow."""
+
+ORDERED_BYTES: Final = 1978 - PARTITION_END - 1152 - OWNER_BYTES
+"""How much of the table's sort key fits behind the longest sort key of a local index, as `key_bytes` encodes it, into a
+key of LMDB."""
 
 REMEMBERED_PARTITIONS: Final = 4096
 """Partition hashes kept for each table and index."""
@@ -139,7 +143,7 @@ def _sort_bytes(attributes: KeyAttributes) -> KeyBytes:
 
 
 class Index(Keyed):
-    __slots__ = ("_filled_to", "entry", "fast_row_prefix", "kept", "name")
+    __slots__ = ("_filled_to", "end", "entry", "fast_row_prefix", "kept", "name")
 
     def __init__(self, entry: IndexEntry, table: TableEntry) -> None:
         sorts = [] if entry.sort is None else [entry.sort, *entry.more_sort]
@@ -152,6 +156,8 @@ class Index(Keyed):
         """The projected attributes; None if all are projected."""
         self.fast_row_prefix = self._fast_row_prefix()
         """`row_prefix` of an item that has the index's key, if that is short text; otherwise it returns None."""
+        self.end = int(entry.ordered_by_table_key)
+        """Which of a table row's `ends_of` is the end of its row key here."""
         self._filled_to = None if entry.backfilled_to is None else bytes.fromhex(entry.backfilled_to)
 
     def _fast_row_prefix(self) -> FastRowKey:
@@ -249,8 +255,15 @@ def is_longer(attributes: KeyAttributes, item: Item, limit: int) -> bool:
 
 
 def owner_of(row_key: bytes) -> bytes:
-    """The end of an index row's key: a hash of the key of its table row."""
-    return blake2b(row_key[4:], digest_size=OWNER_BYTES).digest()
+    """A hash of the key of a table row, which makes the row keys of index rows distinct."""
+    return blake2b(row_key[SPACE_BYTES:], digest_size=OWNER_BYTES).digest()
+
+
+def ends_of(row_key: bytes) -> tuple[bytes, bytes]:
+    """What the row keys of a table row's index rows may end in: its owner; or before that its sort key, which orders
+    rows with equal index keys, as far as there is room for it."""
+    owner = owner_of(row_key)
+    return owner, row_key[PARTITION_END : PARTITION_END + ORDERED_BYTES] + owner
 
 
 def _attributes(table: TableEntry, *names: str) -> KeyAttributes:
