@@ -16,6 +16,7 @@ DynamoDBError                                    code, message, status, retryabl
 ├── ContinuousBackupsUnavailableException
 ├── LimitExceededException                       too many at once
 ├── ConditionalCheckFailedException              the condition was false; nothing was written
+├── DuplicateItemException                       INSERT of a key that has an item
 ├── TransactionCanceledException                 why, action by action, in `CancellationReasons`
 ├── TransactionConflictException
 ├── TransactionInProgressException
@@ -112,6 +113,13 @@ class ConditionalCheckFailedException(DynamoDBError):
 
     def __init__(self, message: str = "The conditional request failed", **members: Any) -> None:
         super().__init__(message, **members)
+
+
+class DuplicateItemException(DynamoDBError):
+    """An item with this key exists already; nothing was written."""
+
+    def __init__(self, message: str = "Duplicate primary key exists in table") -> None:
+        super().__init__(message)
 
 
 class TransactionCanceledException(DynamoDBError):

@@ -53,6 +53,53 @@ def test_every_operation_that_changes_a_table_is_the_administrators() -> None:
     assert changing == ADMIN_OPERATIONS
 
 
+READ_N = "SELECT n FROM orders WHERE pk = 'a'"
+WRITE_N = "UPDATE orders SET n = 1 WHERE pk = 'a'"
+
+
+# A statement needs what the operation that it becomes needs; AWS has a name of its own for each kind.
+@pytest.mark.parametrize(
+    ("statement", "rights", "action"),
+    [
+        (READ_N, [READ], "PartiQLSelect"),
+        ('select * from "orders" where n > 1', [READ], "PartiQLSelect"),
+        ("EXISTS(SELECT * FROM orders WHERE pk = 'a' AND n = 1)", [READ], "PartiQLSelect"),
+        ("INSERT INTO orders VALUE {'pk': 'a'}", [WRITE], "PartiQLInsert"),
+        (WRITE_N, [WRITE], "PartiQLUpdate"),
+        (f"{WRITE_N} RETURNING ALL OLD *", [WRITE, READ], "PartiQLUpdate"),
+        ("DELETE FROM orders WHERE pk = 'a'", [WRITE], "PartiQLDelete"),
+        ("DELETE FROM orders WHERE pk = 'a' RETURNING ALL OLD *", [WRITE, READ], "PartiQLDelete"),
+        ("SELECT n FROM", [], ""),
+    ],
+)
+def test_what_statements_need(statement: str, rights: list[str], action: str) -> None:
+    found = [*needs("ExecuteStatement", requests.convert("ExecuteStatement", {"Statement": statement}))]
+    assert [(need.table, need.right) for need in found] == [("orders", right) for right in rights]
+    assert {need.action for need in found} <= {f"dynamodb:{action}"}
+
+
+def test_an_index_in_a_statement_is_named_below_its_table() -> None:
+    request = requests.convert("ExecuteStatement", {"Statement": 'SELECT * FROM "orders"."by_city"'})
+    assert [need.below for need in needs("ExecuteStatement", request)] == ["/index/by_city"]
+
+
+def test_all_statements_of_a_request_count() -> None:
+    statements = [
+        {"Statement": WRITE_N, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"},
+        {"Statement": "DELETE FROM prices WHERE pk = 'a'"},
+    ]
+    expected = [("orders", WRITE), ("orders", READ), ("prices", WRITE)]
+    assert needed("ExecuteTransaction", TransactStatements=statements) == expected
+    assert needed("BatchExecuteStatement", Statements=statements) == expected
+
+
+def test_a_reader_does_not_write_by_a_statement() -> None:
+    reader = holder({"*": "read"})
+    reader.check("ExecuteStatement", requests.convert("ExecuteStatement", {"Statement": READ_N}))
+    with pytest.raises(AccessDeniedException, match="dynamodb:PartiQLUpdate"):
+        reader.check("ExecuteStatement", requests.convert("ExecuteStatement", {"Statement": WRITE_N}))
+
+
 def test_transactions_need_what_their_actions_need() -> None:
     actions = [
         {"Put": {"TableName": "orders", "Item": KEY}},

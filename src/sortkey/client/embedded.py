@@ -28,7 +28,7 @@ from sortkey.clock import DEADLINE, monotonic
 from sortkey.engine import requests
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
-from sortkey.engine.operations import WRITES
+from sortkey.engine.operations import STATEMENTS, WRITES, writes
 from sortkey.engine.operations.fast_path import rows_by_text_keys
 from sortkey.engine.operations.items import row_by_key
 from sortkey.engine.operations.write import BulkPut
@@ -207,7 +207,10 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
         database = self.database
         pending = _PendingWrite()
         try:
-            ticket = database.submit(operation, typed_request(operation, members), pending.done)
+            request = typed_request(operation, members)
+            if operation in STATEMENTS and not writes(operation, request):
+                return self._execute(operation, members)
+            ticket = database.submit(operation, request, pending.done)
             answer = await pending.future
         except DynamoDBError as error:
             raise errors.client_error(operation, members, error) from None

@@ -58,6 +58,20 @@ class Methods(ABC, Generic[R]):
         """Up to 100 writes and checks, all or none."""
         return self._call("TransactWriteItems", members)
 
+    # PartiQL
+
+    def execute_statement(self, **members: Any) -> R:
+        """One statement: a SELECT, a page at a time, or a write of one item."""
+        return self._call("ExecuteStatement", members)
+
+    def batch_execute_statement(self, **members: Any) -> R:
+        """Up to 25 statements, all reads or all writes, each with its own result."""
+        return self._call("BatchExecuteStatement", members)
+
+    def execute_transaction(self, **members: Any) -> R:
+        """Up to 100 statements, all reads or all writes, all or none."""
+        return self._call("ExecuteTransaction", members)
+
     # Tables
 
     def create_table(self, **members: Any) -> R:

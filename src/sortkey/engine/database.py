@@ -11,7 +11,7 @@ from sortkey.clock import Clock
 from sortkey.engine import requests
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.janitor.janitor import Janitor
-from sortkey.engine.operations import READS, SLICED_READS, WRITES
+from sortkey.engine.operations import READS, SLICED_READS, STATEMENTS, WRITES, writes
 from sortkey.engine.operations.answers import to_dict
 from sortkey.engine.operations.slices import finish
 from sortkey.engine.requests.shapes import Shape
@@ -66,7 +66,7 @@ class Database(Core):
             if read is not None:
                 return read(self, request)
             sliced = SLICED_READS.get(operation)
-            if sliced is not None:
+            if sliced is not None and (operation not in STATEMENTS or not writes(operation, request)):
                 return finish(sliced(self, request))
         except DAMAGED_PAGE as error:
             raise damaged_page(error) from error

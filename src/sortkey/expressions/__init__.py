@@ -7,7 +7,8 @@
 
 `parser` makes a tree of a text, and `tree_checks` rejects trees that are wrong for every request.
 `condition`, `projection`, `update` and `key_condition` compile the tree and cache it by its text; `compilation`
-collects the checks that each request must pass. `legacy` builds the same trees from the older parameters.
+collects the checks that each request must pass. `legacy` builds the same trees from the older parameters, and
+`partiql_parser` from statements.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from sortkey.expressions.key_condition import (
     fast_form,
     key_condition,
 )
+from sortkey.expressions.partiql_keys import ShownPaths
 from sortkey.expressions.paths import reject_nested_keys
 from sortkey.expressions.projection import Projection, projection
 from sortkey.expressions.update import Update, update
@@ -34,6 +36,7 @@ __all__ = [
     "KeyCondition",
     "KeyRange",
     "Projection",
+    "ShownPaths",
     "Update",
     "condition",
     "fast_form",

@@ -90,9 +90,11 @@ Condition = Predicate | Not | Junction
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
+    """Its operands are arithmetic themselves only in PartiQL."""
+
     operator: Literal["+", "-"]
-    left: Operand
-    right: Operand
+    left: Operand | Arithmetic
+    right: Operand | Arithmetic
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,13 @@ from sortkey.expressions.tree import (
 PREDICATES: Final = frozenset({"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains"})
 UPDATE_FUNCTIONS: Final = frozenset({"if_not_exists", "list_append"})
 _FUNCTIONS: Final = PREDICATES | UPDATE_FUNCTIONS | {"size"}
-_LARGEST_INDEX: Final = 2**31 - 1
+LARGEST_INDEX: Final = 2**31 - 1
 
 
 def check_path(path: Path) -> None:
     for part in path.parts:
         if isinstance(part, int):
-            if part > _LARGEST_INDEX:
+            if part > LARGEST_INDEX:
                 raise InvalidExpression(f"List index is not within the allowable range; index: [{part}]")
         elif is_reserved(part):
             raise InvalidExpression(f"Attribute name is a reserved keyword; reserved keyword: {part}")
@@ -85,7 +85,7 @@ def _check_assigned(value: Operand | Arithmetic) -> None:
         _check_update_operand(value, whole=True)
 
 
-def _check_update_operand(operand: Operand, *, whole: bool = False) -> None:
+def _check_update_operand(operand: Operand | Arithmetic, *, whole: bool = False) -> None:
     """`whole`: the operand is the whole assigned value, the only place where `list_append` is allowed."""
     if isinstance(operand, Path):
         check_path(operand)

@@ -17,7 +17,7 @@ from sortkey.expressions.compilation import Check, Compilation, Getter, cached_b
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_update
 from sortkey.expressions.paths import branches, find, pick, resolve
-from sortkey.expressions.tree import Add, Arithmetic, Call, Delete, Operand, Path, Remove, Set, Value
+from sortkey.expressions.tree import Action, Add, Arithmetic, Call, Delete, Operand, Path, Remove, Set, Value
 from sortkey.limits import ITEM_BYTES
 from sortkey.values import number
 from sortkey.values.attribute import SET_TYPES, AttributeValue, Item, normalise_value, type_of
@@ -165,7 +165,10 @@ def update(text: str, bindings: Bindings) -> Update:
 
 @cached_by_text
 def _program(text: str) -> CompiledUpdate:
-    actions = parse_update(text)
+    return compile_update(parse_update(text))
+
+
+def compile_update(actions: Sequence[Action]) -> CompiledUpdate:
     compilation = Compilation()
     assignments: list[tuple[int, Compute]] = []
     merges: list[tuple[int, Merge, str]] = []

@@ -38,14 +38,17 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 import msgspec
 
 from sortkey.clock import Clock
-from sortkey.engine.operations import WRITES
+from sortkey.engine.operations import STATEMENTS, WRITES
 from sortkey.engine.operations.policies import PolicyBook
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import Shape
+from sortkey.engine.requests.statements import OneStatement, statements_of
 from sortkey.engine.tables import resource_policy
 from sortkey.engine.tables.core import Settings
 from sortkey.engine.tables.resource_policy import Policy, parse_policy
 from sortkey.errors import AccessDeniedException, ValidationException
+from sortkey.expressions.partiql_parser import parse_statement
+from sortkey.expressions.partiql_tree import Delete, Exists, Select, Update
 from sortkey.http.listener import AllowedHosts, rejection
 from sortkey.http.request_parser import Request
 from sortkey.wire import signature
@@ -186,7 +189,7 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
     "admin": frozenset({READ, WRITE, ADMIN}),
 }
 ITEM_WRITES: Final = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
-ADMIN_OPERATIONS: Final = (WRITES.keys() - ITEM_WRITES) | {
+ADMIN_OPERATIONS: Final = (WRITES.keys() - ITEM_WRITES - STATEMENTS) | {
     "UpdateContinuousBackups",
     "UpdateGlobalTableSettings",
     "UpdateTableReplicaAutoScaling",
@@ -292,6 +295,10 @@ def needs(operation: str, request: Any) -> Iterator[Need]:
         for item in request.transact_items:
             yield from _transaction_needs(item)
         return
+    if operation in STATEMENTS:
+        for statement in statements_of(request):
+            yield from _statement_needs(statement)
+        return
     right = ADMIN if operation in ADMIN_OPERATIONS else WRITE if operation in ITEM_WRITES else READ
     action = f"dynamodb:{operation}"
     if operation in ("BatchGetItem", "BatchWriteItem"):
@@ -330,6 +337,24 @@ def _transaction_needs(item: Any) -> Iterator[Need]:
             yield Need(name, right, action)
             if right is WRITE and _returns_attributes(part):
                 yield Need(name, READ, action)
+
+
+def _statement_needs(request: OneStatement) -> Iterator[Need]:
+    """Those of the operation that a statement becomes. One that cannot be parsed is rejected by the operation."""
+    try:
+        statement = parse_statement(request.statement)
+    except ValidationException:
+        return
+    body = statement.body
+    table = table_name_of(statement.table)
+    if isinstance(body, Select | Exists):
+        index = body.index if isinstance(body, Select) else None
+        yield Need(table, READ, "dynamodb:PartiQLSelect", "" if index is None else f"/index/{index}")
+        return
+    action = f"dynamodb:PartiQL{type(body).__name__}"
+    yield Need(table, WRITE, action)
+    if (isinstance(body, Update | Delete) and body.returning is not None) or _returns_attributes(request):
+        yield Need(table, READ, action)
 
 
 def _returns_attributes(write: Any) -> bool:

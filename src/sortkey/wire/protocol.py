@@ -12,7 +12,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from sortkey.engine import requests
-from sortkey.engine.operations import SLICED_READS, WRITES
+from sortkey.engine.operations import SLICED_READS, STATEMENTS, WRITES, writes
 from sortkey.engine.operations.answers import to_json
 from sortkey.engine.operations.fast_path import FAST_READS, FAST_WRITES
 from sortkey.errors import DynamoDBError
@@ -42,19 +42,41 @@ NOT_ASKED: Final = (None, "NONE")
 class Route:
     """What the endpoint knows of an operation before a request for it arrives."""
 
-    __slots__ = ("_metered", "consumed", "fast_read", "fast_write", "metrics", "operation", "sliced_read", "writes")
+    __slots__ = (
+        "_metered",
+        "_of_writes",
+        "consumed",
+        "fast_read",
+        "fast_write",
+        "has_statements",
+        "metrics",
+        "operation",
+        "sliced_read",
+        "writes",
+    )
 
-    def __init__(self, operation: str, metrics: EndpointMetrics, has_faults: bool = False) -> None:
-        """A database with faults must get the request itself, so there are no short cuts."""
+    def __init__(
+        self, operation: str, metrics: EndpointMetrics, has_faults: bool = False, of_writes: bool = False
+    ) -> None:
+        """A database with faults must get the request itself, so there are no short cuts. Of an operation with
+        statements, this is the route of those that read, unless it is `of_writes`."""
         self.operation = operation
+        self.has_statements = operation in STATEMENTS
+        self._of_writes: Route | None = None
+        if self.has_statements and not of_writes:
+            self._of_writes = Route(operation, metrics, has_faults, of_writes=True)
         self.fast_read = None if has_faults else FAST_READS.get(operation)
         self.sliced_read = None if has_faults else SLICED_READS.get(operation)
         self.fast_write = None if has_faults else FAST_WRITES.get(operation)
-        self.writes = operation in WRITES
+        self.writes = operation in WRITES and (of_writes or not self.has_statements)
         self.metrics = metrics.requests(operation)
         self.consumed = metrics.capacity["write" if self.writes else "read"]
         """Capacity units by table."""
         self._metered = "return_consumed_capacity" in requests.OPERATIONS[operation].__struct_fields__
+
+    def for_request(self, shape: Any) -> Route:
+        """The route of a request with statements."""
+        return self._of_writes if self._of_writes is not None and writes(self.operation, shape) else self
 
     def ask_for_capacity(self, shape: Any) -> bool:
         """Have the engine report the capacity, for the metrics. Whether to hide it from the client."""

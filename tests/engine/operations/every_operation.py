@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 LINES: Final = {
+    "BatchExecuteStatement": "runs up to 25 PartiQL statements on one item each; writes share a commit, not a fate",
     "BatchGetItem": "reads up to 100 items of any tables",
     "BatchWriteItem": "puts and deletes up to 25 items, in one transaction",
     "CreateGlobalTable": "makes a table global, with the one replica of this region",
@@ -23,6 +24,8 @@ LINES: Final = {
     "DescribeTable": "describes a table, with exact counts",
     "DescribeTableReplicaAutoScaling": "lists no replica",
     "DescribeTimeToLive": "describes the TTL setting",
+    "ExecuteStatement": "runs a PartiQL statement as the GetItem, Query, Scan or write that it is",
+    "ExecuteTransaction": "runs up to 100 PartiQL statements, all or none",
     "GetItem": "reads an item by its key; always consistent",
     "GetRecords": "reads records of a shard",
     "GetResourcePolicy": "returns a policy and its revision",

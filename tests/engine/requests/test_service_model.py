@@ -146,7 +146,6 @@ def test_every_number_is_bounded_by_its_java_type() -> None:
 
 NOT_SUPPORTED: Final = {
     # Each would need a feature that the engine does not have.
-    "BatchExecuteStatement",
     "CancelBulkOperation",
     "CreateBackup",
     "DeleteBackup",
@@ -156,8 +155,6 @@ NOT_SUPPORTED: Final = {
     "DescribeImport",
     "DisableKinesisStreamingDestination",
     "EnableKinesisStreamingDestination",
-    "ExecuteStatement",
-    "ExecuteTransaction",
     "ExportTableToPointInTime",
     "ImportTable",
     "ListBulkOperations",

@@ -97,7 +97,16 @@ def _ttl(enabled: bool) -> dict[str, Any]:
 def requests(call: Call) -> Requests:
     """Every operation at least once, in the state that `lay_out` leaves."""
     arn = call("DescribeTable", {"TableName": "orders"})["Table"]["TableArn"]
-    return [*_tables(arn), *_items(), *_reads(), *_batches(), *_transactions(), *_streams(call), *_features(arn)]
+    return [
+        *_tables(arn),
+        *_items(),
+        *_reads(),
+        *_batches(),
+        *_transactions(),
+        *_statements(call),
+        *_streams(call),
+        *_features(arn),
+    ]
 
 
 def _tables(arn: str) -> Requests:
@@ -251,6 +260,64 @@ def _transactions() -> Requests:
             {"TransactItems": [{"Get": {"TableName": "orders", "Key": KEY, "ProjectionExpression": "city"}}]},
         ),
         ("TransactWriteItems", {"TransactItems": [put, check, delete, update], "ClientRequestToken": "token 1"}),
+    ]
+
+
+def _statements(call: Call) -> Requests:
+    select = (
+        "SELECT sk, basket[0].n, \"city\" FROM orders WHERE pk = ? AND sk BETWEEN 'order 0' AND ? AND NOT "
+        "(size(tags) > 9 OR begins_with(city, 'x')) AND photo IS NOT MISSING AND note IS NULL ORDER BY sk DESC"
+    )
+    page = {"Statement": select, "Parameters": [KEY["pk"], {"S": "order 9"}], "Limit": 2}
+    by_city = 'SELECT * FROM "orders"."by_city" WHERE city IN [\'Berlin\', ?] AND "sum" >= -1.5e1'
+    insert = "INSERT INTO orders VALUE {'pk': 'p', 'sk': ?, 'l': [1, {'a': NULL}], 's': <<'a', ?>>, 't': true}"
+    update = (
+        "UPDATE orders SET city = ?, tags = set_add(tags, <<'c'>>), basket = list_append(basket, [?]) REMOVE photo "
+        "WHERE pk = 'customer 1' AND sk = 'order 1' AND attribute_type(city, 'S') RETURNING MODIFIED NEW *"
+    )
+    parameters = [{"S": "Rome"}, {"N": "1"}]
+    old = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+    delete = "DELETE FROM plain WHERE pk = 'a' AND n < ? RETURNING ALL OLD *"
+    exists = "EXISTS(SELECT * FROM plain WHERE pk = 'a' AND n = 1)"
+    token = call("ExecuteStatement", page)["NextToken"]
+    return [
+        ("ExecuteStatement", page | {"NextToken": token, "ConsistentRead": True, "ReturnConsumedCapacity": "INDEXES"}),
+        ("ExecuteStatement", {"Statement": by_city, "Parameters": [{"S": "Rome"}]}),
+        ("ExecuteStatement", {"Statement": "SELECT * FROM plain WHERE contains(pk, 'a') AND n + 0 = 1"}),
+        ("ExecuteStatement", {"Statement": insert, "Parameters": [{"S": "x"}, {"S": "b"}], **old}),
+        ("ExecuteStatement", {"Statement": update, "Parameters": parameters, **old}),
+        ("ExecuteStatement", {"Statement": delete, "Parameters": [{"N": "9"}]}),
+        (
+            "BatchExecuteStatement",
+            {
+                "Statements": [
+                    {
+                        "Statement": "SELECT n FROM plain WHERE pk = ?",
+                        "Parameters": [{"S": "a"}],
+                        "ConsistentRead": True,
+                    },
+                    {"Statement": "SELECT * FROM orders WHERE pk = 'customer 1' AND sk = 'order 2'"},
+                ]
+            },
+        ),
+        (
+            "BatchExecuteStatement",
+            {
+                "Statements": [{"Statement": update, "Parameters": parameters, **old}, {"Statement": insert}],
+                "ReturnConsumedCapacity": "TOTAL",
+            },
+        ),
+        ("ExecuteTransaction", {"TransactStatements": [{"Statement": "SELECT n FROM plain WHERE pk = 'a'"}]}),
+        (
+            "ExecuteTransaction",
+            {
+                "TransactStatements": [
+                    {"Statement": insert, "Parameters": [{"S": "x"}, {"S": "b"}]},
+                    {"Statement": exists, **old},
+                ],
+                "ClientRequestToken": "statements 1",
+            },
+        ),
     ]
 
 

@@ -1,7 +1,7 @@
 """The operations by name.
 
 A read returns its answer. A read that may take long runs in slices and returns its answer at their end. A write returns
-the work for a write batch, which answers.
+the work for a write batch, which answers. Operations with PartiQL are both: `writes` tells by the statements.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from sortkey.engine.operations import contributor_insights, features, global_tables, policies
+from sortkey.engine.operations import contributor_insights, features, global_tables, policies, statements
 from sortkey.engine.operations.batches import batch_get_item, batch_write_item
 from sortkey.engine.operations.items import delete_item, get_item, put_item, update_item
 from sortkey.engine.operations.queries import query, scan
@@ -62,19 +62,25 @@ READS: Final[dict[str, Read]] = {
 }
 
 SLICED_READS: Final[dict[str, SlicedRead]] = {
+    "BatchExecuteStatement": statements.batch_read,
     "BatchGetItem": batch_get_item,
+    "ExecuteStatement": statements.select,
+    "ExecuteTransaction": statements.transact_read,
     "Query": query,
     "Scan": scan,
     "TransactGetItems": transact_get_items,
 }
 
 WRITES: Final[dict[str, Write]] = {
+    "BatchExecuteStatement": statements.batch_write,
     "BatchWriteItem": batch_write_item,
     "CreateGlobalTable": global_tables.create_global_table,
     "CreateTable": create_table,
     "DeleteItem": delete_item,
     "DeleteResourcePolicy": policies.delete_resource_policy,
     "DeleteTable": delete_table,
+    "ExecuteStatement": statements.change,
+    "ExecuteTransaction": statements.transact_write,
     "PutItem": put_item,
     "PutResourcePolicy": policies.put_resource_policy,
     "TagResource": tag_resource,
@@ -86,3 +92,11 @@ WRITES: Final[dict[str, Write]] = {
     "UpdateTable": update_table,
     "UpdateTimeToLive": update_time_to_live,
 }
+
+STATEMENTS: Final = SLICED_READS.keys() & WRITES.keys()
+"""The operations whose requests are reads or writes."""
+
+
+def writes(operation: str, request: Any) -> bool:
+    """Whether the request is a write."""
+    return operation in WRITES and (operation not in STATEMENTS or statements.is_write(request))

@@ -127,7 +127,7 @@ def update_item(core: Core, request: UpdateItem) -> Work:
         new = write.apply_update(found, key, change)
         consumed = write.replace(batch, found, new)
         answer: Answer = {}
-        attributes = _attributes(request.return_values, found, change, new)
+        attributes = attributes_of(request.return_values, found, change, new)
         if attributes is not None:
             answer["Attributes"] = attributes
         return add_write_metrics(batch, answer, request, consumed, key)
@@ -143,17 +143,17 @@ def _update(request: UpdateItem, bindings: Bindings | None) -> Update | None:
     return None
 
 
-def _attributes(wanted: str | None, found: write.Found, change: Update | None, new: Normalised) -> Json | None:
+def attributes_of(wanted: str | None, found: write.Found, change: Update | None, new: Normalised | None) -> Json | None:
     """`Attributes` of the answer; None if there are none to return."""
     part: Item = {}
     match wanted:
         case "ALL_OLD" if found.row is not None:
             return Json.item(found.row)
-        case "ALL_NEW":
+        case "ALL_NEW" if new is not None:
             return Json.of(new.item, new.binary)
         case "UPDATED_OLD" if change is not None:
             part = change.updated(found.item)
-        case "UPDATED_NEW" if change is not None:
+        case "UPDATED_NEW" if change is not None and new is not None:
             part = change.updated(new.item)
     return Json.of(part) if part else None
 

@@ -28,7 +28,7 @@ from sortkey.engine.rows.stored_item import Json, key_reader
 from sortkey.engine.tables.core import Answer, Core
 from sortkey.engine.tables.table import Index, Keyed, Table, check_key, ends_of, normalise_key
 from sortkey.errors import ValidationException
-from sortkey.expressions import Bindings, Condition, Projection
+from sortkey.expressions import Bindings, Condition, Projection, ShownPaths
 from sortkey.limits import PAGE_BYTES
 from sortkey.storage import Cursor, Transaction, are_sound, ascending, descending
 from sortkey.values.attribute import Item
@@ -50,6 +50,7 @@ class PageWalk:
     __slots__ = (
         "_core",
         "_limit",
+        "_page_bytes",
         "_pauses",
         "_range",
         "_start",
@@ -69,6 +70,7 @@ class PageWalk:
         high: bytes,
         forward: bool,
         limit: int | None,
+        page_bytes: int = PAGE_BYTES,
     ) -> None:
         """Reads the snapshot, and later ones that it begins; `close` ends the last."""
         self._core = core
@@ -76,6 +78,7 @@ class PageWalk:
         self._range = _Range(snapshot, low, high, forward)
         self._start = low
         self._limit = limit
+        self._page_bytes = page_bytes
         self._pauses = 0
         self.rows_read = 0
         """Before any filter."""
@@ -113,9 +116,9 @@ class PageWalk:
             raise first_damaged_of(self.snapshot, self._range.entries(self.snapshot))
         fetched = len(rows)
         size = self.size + stored_item.total_size(rows)
-        if size >= PAGE_BYTES:
+        if size >= self._page_bytes:
             self.ended = True
-            kept, size = _within_page(rows, self.size)
+            kept, size = _within_page(rows, self.size, self._page_bytes)
             # A page that ends by size looks ahead. One that ends by limit does not.
             self.more = kept < fetched or self.rows_read + fetched == limit or bool(self._range.fetch(1))
             rows = rows[:kept]
@@ -215,10 +218,10 @@ class _Range:
         return rows[:inside]
 
 
-def _within_page(rows: list[bytes], size: int) -> tuple[int, int]:
+def _within_page(rows: list[bytes], size: int, most: int) -> tuple[int, int]:
     """How many of these rows fill the page of this size so far, and its size then. The row that reaches 1 MB fits."""
     sizes = accumulate(map(stored_item.size, rows), initial=size)
-    return next((count, size) for count, size in enumerate(sizes) if size >= PAGE_BYTES)
+    return next((count, size) for count, size in enumerate(sizes) if size >= most)
 
 
 class Selection:
@@ -227,7 +230,7 @@ class Selection:
     def __init__(self, request: Any, bindings: Bindings | None, condition: Condition | None) -> None:
         self.request = request
         self.condition = condition
-        self.projection: Projection | None = projection_of(request, bindings)
+        self.projection: Projection | ShownPaths | None = projection_of(request, bindings)
         self.count_only = request.select == "COUNT"
         self._check_select()
 

@@ -47,7 +47,7 @@ def query(core: Core, request: Query) -> Slices[Answer]:
         _check_filter(request, target, condition)
         low, high = bounds(target, wanted)
         if request.exclusive_start_key is not None:
-            low, high = _resume_query(table, target, wanted, request.exclusive_start_key, low, high, forward)
+            low, high = resume_in_range(table, target, wanted, request.exclusive_start_key, low, high, forward)
         walk = PageWalk(core, snapshot, low, high, forward, request.limit)
         rows = walk.first_rows()
         answer = selection.answer_at_once(table, target, walk, rows)
@@ -108,7 +108,7 @@ def bounds(target: Keyed, wanted: KeyRange) -> tuple[bytes, bytes]:
             return first, after_prefix(start + sort_bytes(key_type, operands[1]))
 
 
-def _resume_query(
+def resume_in_range(
     table: Table, target: Keyed, wanted: KeyRange, start: Item, low: bytes, high: bytes, forward: bool
 ) -> tuple[bytes, bytes]:
     """The rest of the range after the start key, which must itself be in the range."""
@@ -135,7 +135,7 @@ def scan(core: Core, request: Scan) -> Slices[Answer]:
         check_scalar_keys(table, condition, selection.projection)
         low, high = segment_bounds(target, request.segment or 0, request.total_segments or 1)
         if request.exclusive_start_key is not None:
-            low = _resume_scan(table, target, request.exclusive_start_key, low, high, request)
+            low = resume_scan(table, target, request.exclusive_start_key, low, high, request)
         walk = PageWalk(core, snapshot, low, high, True, request.limit)
         rows = walk.first_rows()
         answer = selection.answer_at_once(table, target, walk, rows)
@@ -174,7 +174,7 @@ def _slice(segment: int, total: int) -> bytes:
     return ((segment << 64) // total).to_bytes(8, "big")
 
 
-def _resume_scan(table: Table, target: Keyed, start: Item, low: bytes, high: bytes, request: Scan) -> bytes:
+def resume_scan(table: Table, target: Keyed, start: Item, low: bytes, high: bytes, request: Scan) -> bytes:
     _, row = start_row(table, target, start, f"{INVALID_START}: {KEY_MISMATCH}")
     if not low <= row < high:
         raise ValidationException(

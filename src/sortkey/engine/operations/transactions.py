@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from itertools import accumulate
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import orjson
 
@@ -22,7 +22,7 @@ from sortkey.engine.operations.slices import SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.requests import items, table_name_of
 from sortkey.engine.requests.constraints import check_names
 from sortkey.engine.requests.expression_parameters import bindings_of, condition_of, only_projection
-from sortkey.engine.requests.items import Get, TransactGetItems, TransactWriteItems
+from sortkey.engine.requests.items import TransactGetItems, TransactWriteItems
 from sortkey.engine.rows import records
 from sortkey.engine.rows.records import PARTITION_END, first_damaged
 from sortkey.engine.rows.stored_item import Json, decode, size
@@ -31,12 +31,14 @@ from sortkey.engine.tables.core import Answer, Core, Work
 from sortkey.engine.tables.table import EmptyKey, Table, check_scalar_keys, checked_row_key, normalise_key
 from sortkey.errors import (
     ConditionalCheckFailedException,
+    DuplicateItemException,
     DynamoDBError,
     IdempotentParameterMismatchException,
+    ResourceNotFoundException,
     TransactionCanceledException,
     ValidationException,
 )
-from sortkey.expressions import Bindings, Update, update
+from sortkey.expressions import Condition, Projection, ShownPaths, Update, update
 from sortkey.limits import TRANSACTION_BYTES, TRANSACTION_TOKEN_SECONDS
 from sortkey.storage import Transaction, are_sound
 from sortkey.values.attribute import Item, Normalised, normalise_item
@@ -49,15 +51,23 @@ Result = TypeVar("Result")
 
 def transact_get_items(core: Core, request: TransactGetItems) -> Slices[Answer]:
     check_names(request, (each.get.table_name for each in request.transact_items))
-    gets = [_Get(each.get) for each in request.transact_items]
+    responses, units = yield from read_together(core, [_get_of(each.get) for each in request.transact_items])
+    answer: Answer = {"Responses": responses}
+    if is_requested(request.return_consumed_capacity):
+        answer["ConsumedCapacity"] = _shapes(_totals(units), request.return_consumed_capacity, "Read")
+    return answer
+
+
+def read_together(core: Core, gets: list[Get]) -> Slices[tuple[list[dict[str, Any]], list[Consumed]]]:
+    """The responses to reads of one snapshot, and what each of them consumes."""
     with core.read() as snapshot:
         tables = [core.catalog.require(snapshot, each.name) for each in gets]
         row_keys, rows = _read_rows(snapshot, gets, tables)
-    consumed: dict[str, Consumed] = {}
+    consumed: list[Consumed] = []
     for table, key, row in zip(tables, row_keys, rows, strict=True):
         read_units = transactional_read_units(0 if row is None else size(row))
         core.partitions.reads.add(key[:PARTITION_END], read_units)
-        consumed.setdefault(table.name, Consumed(table)).add(read_units)
+        consumed.append(Consumed(table, read_units))
     responses: list[dict[str, Any]] = []
     units = 0
     for each, row in zip(gets, rows, strict=True):
@@ -66,17 +76,21 @@ def transact_get_items(core: Core, request: TransactGetItems) -> Slices[Answer]:
         if units >= SLICE_UNITS:
             units = 0
             yield
-    answer: Answer = {"Responses": responses}
-    if is_requested(request.return_consumed_capacity):
-        answer["ConsumedCapacity"] = _shapes(consumed, request.return_consumed_capacity, "Read")
-    return answer
+    return responses, consumed
 
 
-class _Get:
-    def __init__(self, request: Get) -> None:
-        self.name = table_name_of(request.table_name)
-        self.key = normalise_key(request.key)
-        self.projection = only_projection(request, legacy_fields=())
+def _totals(consumed: list[Consumed]) -> dict[str, Consumed]:
+    totals: dict[str, Consumed] = {}
+    for each in consumed:
+        totals.setdefault(each.table.name, Consumed(each.table)).add(each.units, each.indexes)
+    return totals
+
+
+class Get(NamedTuple):
+    name: str
+    key: Item
+    """Canonical."""
+    projection: Projection | ShownPaths | None
 
     def answer(self, row: bytes | None) -> dict[str, Any]:
         if row is None:
@@ -88,7 +102,12 @@ class _Get:
         return {"Item": Json.of(projected)} if projected else {}
 
 
-def _read_rows(snapshot: Transaction, gets: list[_Get], tables: list[Table]) -> tuple[list[bytes], list[bytes | None]]:
+def _get_of(request: items.Get) -> Get:
+    name = table_name_of(request.table_name)
+    return Get(name, normalise_key(request.key), only_projection(request, legacy_fields=()))
+
+
+def _read_rows(snapshot: Transaction, gets: list[Get], tables: list[Table]) -> tuple[list[bytes], list[bytes | None]]:
     """The row keys and the rows."""
     row_keys = map_actions(checked_row_key, tables, [each.key for each in gets])
     check_distinct(row_keys)
@@ -110,28 +129,53 @@ def _shapes(totals: dict[str, Consumed], detail: str | None, access: str) -> lis
 def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
     check_names(request, (action.table_name for each in request.transact_items for action in actions_in(each)))
     actions = [action_of(each) for each in request.transact_items]
+    token = token_of(request.client_request_token, actions)
+
+    def answer(batch: WriteBatch, written: Written | None, tables: list[Table]) -> Answer:
+        if written is None:
+            return _repeated_answer(batch, request, actions, tables)
+        return _write_answer(batch, request, written.prepared, _totals(written.consumed))
+
+    return write_together(core, actions, token, answer)
+
+
+def token_of(text: str | None, actions: list[Action]) -> Token | None:
+    """The request's token, if it has one; rejects actions that are too large together."""
     for payload in accumulate(action.payload for action in actions):
         if payload > TRANSACTION_BYTES:
             raise ValidationException(f"Transaction payload size cannot exceed 4MB. Payload Size: {payload}")
-    token = None
-    if request.client_request_token is not None:
-        token = Token(request.client_request_token, [action.meaning for action in actions])
+    return None if text is None else Token(text, [action.meaning for action in actions])
+
+
+class Written(NamedTuple):
+    prepared: list[Prepared]
+    consumed: list[Consumed]
+    """Of each action."""
+
+
+def write_together(
+    core: Core,
+    actions: list[Action],
+    token: Token | None,
+    answer: Callable[[WriteBatch, Written | None, list[Table]], Answer],
+) -> Work:
+    """The work of a transaction. `answer` gets what was written, or None if the token was used before."""
 
     def work(batch: WriteBatch) -> Answer:
         tables = [core.catalog.require_in(batch, action.name) for action in actions]
         if token is not None and token.used(batch):
-            return _repeated_answer(batch, request, actions, tables)
+            return answer(batch, None, tables)
         prepared = _prepare(batch, actions, tables)
-        totals: dict[str, Consumed] = {}
+        consumed: list[Consumed] = []
         for each in prepared:
             written = each.apply(batch)
-            total = totals.setdefault(written.table.name, Consumed(written.table))
             # A transaction writes everything twice: once to prepare and once to commit.
-            total.add(2 * written.units, {name: 2 * units for name, units in written.indexes.items()})
+            twice = {name: 2 * units for name, units in written.indexes.items()}
+            consumed.append(Consumed(written.table, 2 * written.units, twice))
             batch.charge(each.found.key, written.units)
         if token is not None:
             token.remember(batch)
-        return _write_answer(batch, request, prepared, totals)
+        return answer(batch, Written(prepared, consumed), tables)
 
     return rehearsed(work, *((action.name, action.keyed, action.condition) for action in actions))
 
@@ -177,68 +221,60 @@ def _repeated_answer(
     """The same request again: it writes nothing, and costs what reading the items costs."""
     if not is_requested(request.return_consumed_capacity):
         return {}
-    totals: dict[str, Consumed] = {}
-    for action, table in zip(actions, tables, strict=True):
-        found: write.Found = action.find(batch, table)
-        totals.setdefault(table.name, Consumed(table)).add(transactional_read_units(found.size))
+    totals = _totals(consumed_again(batch, actions, tables))
     return {"ConsumedCapacity": _shapes(totals, request.return_consumed_capacity, "Read")}
 
 
+def consumed_again(batch: WriteBatch, actions: list[Action], tables: list[Table]) -> list[Consumed]:
+    """What each action of a transaction consumes whose token was used before."""
+    found: list[write.Found] = [action.find(batch, table) for action, table in zip(actions, tables, strict=True)]
+    return [Consumed(each.table, transactional_read_units(each.size)) for each in found]
+
+
 class Action:
-    def __init__(self, request: Request) -> None:
-        self.name = table_name_of(request.table_name)
-        self.only_checks = isinstance(request, items.ConditionCheck)
-        self._put: Normalised | None = None
-        if isinstance(request, items.Put):
-            self._put = normalise_item(request.item)
-            write.check_size(self._put.size)
-            keyed = self._put.item
-        else:
-            keyed = normalise_key(request.key)
-        self.keyed: Item = keyed
-        """Attributes that include the key."""
-        self.payload = item_size(self.keyed)
-        self._return_old = request.return_values_on_condition_check_failure
-        self._bindings = self._bind(request)
-        self._texts = (getattr(request, "update_expression", None), request.condition_expression)
+    """A put, an update, a deletion or a check of one item, without its table."""
 
-    @property
-    def meaning(self) -> list[Any]:
+    def __init__(
+        self,
+        name: str,
+        keyed: Item,
+        meaning: list[Any],
+        *,
+        put: Normalised | None = None,
+        update: Update | None = None,
+        condition: Condition | None = None,
+        only_checks: bool = False,
+        return_old: str | None = None,
+    ) -> None:
+        self.name = name
+        self.keyed = keyed
+        """Canonical attributes that include the key."""
+        self.meaning = meaning
         """What the action asks for, as JSON, in canonical values: equal for two requests that do the same."""
-        names, values = (None, None) if self._bindings is None else (self._bindings.names, self._bindings.values)
-        does = "put" if self._put is not None else "check" if self.only_checks else "change"
-        return [does, self.name, self.keyed, *self._texts, names, values, self._return_old]
-
-    def _bind(self, request: Request) -> Bindings | None:
-        self._update: Update | None = None
-        if isinstance(request, items.Update):
-            bindings = bindings_of(request, ("update_expression", "condition_expression"))
-            if bindings is not None:
-                self._update = update(request.update_expression, bindings)
-        else:
-            bindings = bindings_of(request, ("condition_expression",))
-        self.condition = condition_of(request, bindings)
-        if bindings is not None:
-            bindings.check_all_used()
-        return bindings
+        self.condition = condition
+        self.only_checks = only_checks
+        self.payload = item_size(keyed)
+        self.update = update
+        self._put = put
+        self._return_old = return_old
 
     def find(self, batch: WriteBatch, table: Table) -> write.Found:
         """The action's row. Raises ValidationException if the action does not fit the table's keys."""
         if self._put is None:
             found = write.find(batch, table, self.keyed)
-            write.check_update(table, self._update)
+            write.check_update(table, self.update)
             return found
         row_key = write.row_key_to_put(table, self._put)
         return write.Found(table, row_key, batch.get(row_key))
 
     def check_expressions(self, table: Table) -> None:
-        check_scalar_keys(table, self._update, self.condition)
+        check_scalar_keys(table, self.update, self.condition)
 
     def prepare(self, found: write.Found) -> Prepared:
         write.check_condition(found, self.condition, self._return_old)
-        if self._update is None:
+        if self.update is None:
             return Prepared(self, found, self._put)
-        return Prepared(self, found, write.apply_update(found, self.keyed, self._update))
+        return Prepared(self, found, write.apply_update(found, self.keyed, self.update))
 
 
 def actions_in(request: items.TransactWriteItem) -> list[Request]:
@@ -254,7 +290,42 @@ def action_of(request: items.TransactWriteItem) -> Action:
         raise ValidationException(
             "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
         )
-    return Action(given[0])
+    return _action_of(given[0])
+
+
+def _action_of(request: Request) -> Action:
+    name = table_name_of(request.table_name)
+    put = None
+    if isinstance(request, items.Put):
+        put = normalise_item(request.item)
+        write.check_size(put.size)
+    keyed = normalise_key(request.key) if not isinstance(request, items.Put) else put.item if put is not None else {}
+    change, text = None, None
+    if isinstance(request, items.Update):
+        bindings = bindings_of(request, ("update_expression", "condition_expression"))
+        text = request.update_expression
+        if bindings is not None:
+            change = update(text, bindings)
+    else:
+        bindings = bindings_of(request, ("condition_expression",))
+    condition = condition_of(request, bindings)
+    if bindings is not None:
+        bindings.check_all_used()
+    only_checks = isinstance(request, items.ConditionCheck)
+    return_old = request.return_values_on_condition_check_failure
+    does = "put" if put is not None else "check" if only_checks else "change"
+    placeholders = (None, None) if bindings is None else (bindings.names, bindings.values)
+    meaning = [does, name, keyed, text, request.condition_expression, *placeholders, return_old]
+    return Action(
+        name,
+        keyed,
+        meaning,
+        put=put,
+        update=change,
+        condition=condition,
+        only_checks=only_checks,
+        return_old=return_old,
+    )
 
 
 class Prepared(NamedTuple):
@@ -282,8 +353,8 @@ def map_actions(step: Callable[..., Result], *columns: Sequence[Any]) -> list[Re
             results.append(step(*arguments))
         except EmptyKey:
             raise
-        except (ConditionalCheckFailedException, ValidationException) as error:
-            reasons.append(_cancellation_reason(error))
+        except (ConditionalCheckFailedException, DuplicateItemException, ValidationException) as error:
+            reasons.append(reason(error))
         else:
             reasons.append({"Code": "None"})
     if len(results) < len(reasons):
@@ -300,9 +371,17 @@ def cancelled(reasons: list[dict[str, Any]]) -> TransactionCanceledException:
     )
 
 
-def _cancellation_reason(error: DynamoDBError) -> dict[str, Any]:
-    code = "ConditionalCheckFailed" if isinstance(error, ConditionalCheckFailedException) else "ValidationError"
-    return {"Code": code, "Message": error.message, **error.members}
+REASONS: Final[dict[type[DynamoDBError], str]] = {
+    ConditionalCheckFailedException: "ConditionalCheckFailed",
+    DuplicateItemException: "DuplicateItem",
+    ResourceNotFoundException: "ResourceNotFound",
+}
+"""The codes of errors inside a transaction or a batch; all others are ValidationErrors."""
+
+
+def reason(error: DynamoDBError) -> dict[str, Any]:
+    """An error as one of several."""
+    return {"Code": REASONS.get(type(error), "ValidationError"), "Message": error.message, **error.members}
 
 
 def check_distinct(row_keys: Sequence[bytes]) -> None:

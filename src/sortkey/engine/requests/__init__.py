@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sortkey.engine.requests import aws_deserialiser, constraints, features, items, tables
+from sortkey.engine.requests import aws_deserialiser, constraints, features, items, statements, tables
 from sortkey.engine.requests.shapes import Shape, table_name_of
 from sortkey.errors import SerializationException, UnknownOperationException
 
@@ -66,6 +66,9 @@ OPERATIONS: Final[dict[str, type[Shape]]] = {
         items.BatchWriteItem,
         items.TransactGetItems,
         items.TransactWriteItems,
+        statements.ExecuteStatement,
+        statements.BatchExecuteStatement,
+        statements.ExecuteTransaction,
         tables.ListStreams,
         tables.DescribeStream,
         tables.GetShardIterator,
