@@ -31,8 +31,6 @@ UNSUPPORTED_SHAPES: Final = {
     # The engine rejects these features as a whole, so their content is not declared.
     "ReplicationGroupUpdate",
     "GlobalTableWitnessGroupUpdate",
-    "VectorIndex",
-    "VectorIndexUpdate",
 }
 CHECKED_ELSEWHERE: Final = {
     # values.attribute checks attribute values and the length of their names.
@@ -159,7 +157,6 @@ NOT_SUPPORTED: Final = {
     "ListBulkOperations",
     "RestoreTableFromBackup",
     "RestoreTableToPointInTime",
-    "SearchVectors",
     "StartBulkPutItems",
     "UpdateContributorInsights",
     "UpdateGlobalTable",

@@ -120,7 +120,7 @@ def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
             written = each.apply(batch)
             total = totals.setdefault(written.table.name, Consumed(written.table))
             # A transaction writes everything twice: once to prepare and once to commit.
-            total.add(2 * written.units, {name: 2 * units for name, units in written.indexes.items()})
+            total.add(2 * written.units, {name: 2 * units for name, units in written.indexes.items()}, written.vectors)
             batch.charge(each.found.key, written.units)
         if token is not None:
             token.remember(batch)

@@ -19,6 +19,7 @@ from typing import Any
 from sortkey.engine.requests.shapes import (
     JAVA_PACKAGE,
     PARAMETER_REQUIRED,
+    VALUE_HIDDEN,
     Member,
     MemberType,
     Shape,
@@ -57,7 +58,10 @@ def _in_value(declared: MemberType, value: Any, path: str) -> Iterator[str]:
         yield _violation(None, path, "Member must not be null")
         return
     for constraint in _broken(declared, value):
-        yield _violation(_rendered(declared, value), path, constraint)
+        if declared.meta.extra == VALUE_HIDDEN:
+            yield f"Value at '{path[0].upper()}{path[1:]}' failed to satisfy constraint: {constraint}"
+        else:
+            yield _violation(_rendered(declared, value), path, constraint)
     yield from _inside(declared, value, path)
 
 

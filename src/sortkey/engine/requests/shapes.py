@@ -61,6 +61,9 @@ _ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([^/:]+)")
 PARAMETER_REQUIRED = "parameter required"
 """Marks a member whose absence is reported before all other constraints, with a message of its own."""
 
+VALUE_HIDDEN: Final = {"value hidden": True}
+"""Marks a member whose violations show its name as the model spells it, and no value: those of SearchVectors."""
+
 # A table's name or its ARN, so the model bounds only the length; `table_name_of` checks the name.
 TableName = Annotated[str, Meta(min_length=1, max_length=1024)]
 TableParameter = Annotated[str, Meta(min_length=1, max_length=1024, extra={PARAMETER_REQUIRED: True})]

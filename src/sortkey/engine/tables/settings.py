@@ -42,12 +42,10 @@ NO_MAXIMUM: Final = -1
 UNSUPPORTED: Final = (
     "global_table_source_arn",
     "global_table_settings_replication_mode",
-    "vector_indexes",
     "replica_updates",
     "multi_region_consistency",
     "global_table_witness_updates",
     "disassociation_protection_enabled",
-    "vector_index_updates",
 )
 
 
