@@ -14,10 +14,11 @@ import sortkey
 EXPORTS = """
     AccessPath AsyncScan AsyncSession AuditProgress AuditReport Change Changes Condition ConditionFailed CursorError
     DeadlineExceeded DeclarationError DecodeError DeleteResult DroppedTable EncodeError Entries F Index Item ItemMissing
-    Key KeyChange KeyPartError LoadError LoadResult ModelError NoAccessPath Page PartialItem PutEntryResult Scan
-    ScanEstimate Session Shards Table TablesDiffer Transaction TransactionFailed UnknownField Unsupported Where
-    async_client async_connect client codec collection compat computed connect created each epoch epoch_ms extra feeds
-    field graphql in_key inexact is_partial patterns read replace seconds services stored_as testing updated version
+    Key KeyChange KeyPartError LoadError LoadResult ModelError Neighbour NoAccessPath Page PartialItem PutEntryResult
+    Scan ScanEstimate Session Shards Table TablesDiffer Transaction TransactionFailed UnknownField Unsupported Vector
+    VectorIndex VectorPath Where async_client async_connect client codec collection compat computed connect created each
+    epoch epoch_ms extra feeds field graphql in_key inexact is_partial patterns read replace seconds services stored_as
+    testing updated version
 """.split()
 MODULES = {
     "patterns": """

@@ -14,6 +14,7 @@ PACKAGES: Final[Mapping[str, str]] = {
     "httptools": "httptools",
     "isal": "isal",
     "litestar": "Litestar",
+    "numpy": "NumPy",
     "pyarrow": "PyArrow",
     "pyspark": "PySpark",
     "rich": "Rich",
@@ -31,6 +32,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "batch": ("duckdb", "pyarrow", "sqlalchemy"),
     "graphql": ("graphql-core", "strawberry-graphql"),
     "spark": ("pyspark",),
+    "vector": ("numpy",),
 }
 """The packages that each extra in use adds: `server` to those of `endpoint`, the next three to `server`'s."""
 

@@ -44,6 +44,14 @@ INDEX_KEY_ATTRIBUTES: Final = 4
 """The most attributes of a global index's partition key, and of its sort key."""
 LOCAL_INDEXES: Final = 5
 PROJECTED_ATTRIBUTES: Final = 100
+VECTOR_INDEXES: Final = 5
+VECTOR_DIMENSIONS: Final = 4096
+VECTOR_FILTERS: Final = 18
+"""The most inline filters of a vector index."""
+VECTOR_PROJECTED: Final = 20
+"""The most attributes that a vector index includes, with its vector and its inline filters."""
+VECTOR_RESULTS: Final = 100
+VECTOR_ANSWER_BYTES: Final = 16 * MIB
 TAGS: Final = 50
 RESOURCE_POLICY_BYTES: Final = 20 * 1024
 SCAN_SEGMENTS: Final = 1_000_000

@@ -7,6 +7,7 @@ from sortkey.client import client as client
 from sortkey.model.audit.report import AuditReport as AuditReport
 from sortkey.model.audit.table_audit import AuditProgress as AuditProgress
 from sortkey.model.calls.change import Change as Change
+from sortkey.model.calls.nearest import Neighbour as Neighbour
 from sortkey.model.calls.put_entry import PutEntryResult as PutEntryResult
 from sortkey.model.calls.queries import Page as Page
 from sortkey.model.calls.queries import collection as collection
@@ -53,6 +54,9 @@ from sortkey.model.items.key import Index as Index
 from sortkey.model.items.key import Key as Key
 from sortkey.model.items.partial_item import is_partial as is_partial
 from sortkey.model.items.table import Table as Table
+from sortkey.model.items.vector_index import Vector as Vector
+from sortkey.model.items.vector_index import VectorIndex as VectorIndex
+from sortkey.model.items.vector_index import VectorPath as VectorPath
 from sortkey.model.keys.key_layout import each as each
 from sortkey.model.keys.shards import Shards as Shards
 from sortkey.model.maintenance.delete_all import DeleteResult as DeleteResult

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import ast
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -23,12 +23,15 @@ from typing import Any, Final, Literal, get_args, get_origin
 from uuid import UUID
 
 from sortkey.cli.arguments import NoModule, Parser, import_user_module, print_error
-from sortkey.model.costs.explain import explain
+from sortkey.model.costs.explain import Explanation, explain
+from sortkey.model.costs.vector_costs import VectorExplanation, explain_search
 from sortkey.model.errors import ModelError
 from sortkey.model.fields.annotation import Annotation, parse_annotation
 from sortkey.model.fields.stored_as import StoredType
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.key import BoundKey
+from sortkey.model.items.schema import Schema
+from sortkey.model.items.vector_index import BoundVectorIndex, VectorPath
 
 _RANGES: Final = frozenset({"between", "before", "after", "starting"})
 _EXAMPLES: Final[dict[Any, Any]] = {
@@ -56,14 +59,22 @@ def add_arguments(command: Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     try:
         path = path_of(arguments.path)
-        explained = explain(path, rows=arguments.rows, row_bytes=arguments.row_bytes)
+        explained = _explained(path, arguments.rows, arguments.row_bytes)
     except (NotAPath, NoModule, ModelError) as error:
         return print_error("explain", str(error))
     sys.stdout.write(f"{explained}\n")
     return 0
 
 
-def path_of(text: str) -> AccessPath[Any]:
+def _explained(
+    path: AccessPath[Any] | VectorPath[Any], rows: int | None, row_bytes: int | None
+) -> Explanation | VectorExplanation:
+    if isinstance(path, VectorPath):
+        return explain_search(path, rows, row_bytes)
+    return explain(path, rows=rows, row_bytes=row_bytes)
+
+
+def path_of(text: str) -> AccessPath[Any] | VectorPath[Any]:
     """The access path that a text describes. Raises NotAPath, NoModule, or ModelError where the key cannot
     serve it."""
     module_name, colon, expression = text.partition(":")
@@ -76,7 +87,10 @@ def path_of(text: str) -> AccessPath[Any]:
     found = _value(import_user_module(module_name), tree)
     if isinstance(found, BoundKey):
         found = found(**_examples(found))
-    if not isinstance(found, AccessPath):
+    if isinstance(found, BoundVectorIndex):
+        partition = found.layout.partition
+        found = found(**_examples_of(found.schema, () if partition is None else partition.fields))
+    if not isinstance(found, AccessPath | VectorPath):
         kind = "class" if isinstance(found, type) else type(found).__name__
         raise NotAPath(f"{expression!r} is not a key, an index or an access path, such as Order.key; it is a {kind}")
     return found
@@ -92,7 +106,7 @@ def _value(module: Any, tree: ast.expr) -> Any:
         case ast.Call(func=function, args=positional, keywords=keywords):
             called = _value(module, function)
             path = getattr(called, "__self__", None)
-            if isinstance(called, BoundKey) and not positional:
+            if isinstance(called, BoundKey | BoundVectorIndex) and not positional:
                 types = called.schema.codec.annotations(set(called.layout.fields))
                 given = {str(each.arg): _argument(module, each.value) for each in keywords}
                 return called(**{name: _converted(name, value, types) for name, value in given.items()})
@@ -195,8 +209,11 @@ _FROM_TEXT: Final[dict[Any, Callable[[str], Any]]] = {
 
 def _examples(key: BoundKey[Any]) -> dict[str, Any]:
     """A value for each field of the partition."""
-    fields = key.layout.partition_fields
-    annotations = key.schema.codec.annotations(set(fields))
+    return _examples_of(key.schema, key.layout.partition_fields)
+
+
+def _examples_of(schema: Schema[Any], fields: Sequence[str]) -> dict[str, Any]:
+    annotations = schema.codec.annotations(set(fields))
     return {name: _example(name, annotations[name].base) for name in fields}
 
 

@@ -42,6 +42,10 @@ class Methods(ABC, Generic[R]):
         """All items of a table or index, a page at a time."""
         return self._call("Scan", members)
 
+    def search_vectors(self, **members: Any) -> R:
+        """The items of a vector index that are most similar to a vector."""
+        return self._call("SearchVectors", members)
+
     def batch_get_item(self, **members: Any) -> R:
         """Up to 100 items by their keys, from any tables."""
         return self._call("BatchGetItem", members)

@@ -43,6 +43,8 @@ class Capabilities:
     """Whether an index key may have several attributes, not joined into one."""
     ties_by_hash: bool = False
     """Whether an index orders rows with equal keys by `values.key_bytes.row_hash`."""
+    vectors: bool = True
+    """Whether a table may have vector indexes."""
     cloud: bool = True
     """Whether the store has regions and backups of its own: point-in-time recovery and replicas. Others are copied and
     replicated by their own means, so a table is created there without."""
@@ -51,9 +53,14 @@ class Capabilities:
 EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True, ties_by_hash=True, cloud=False)
 SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True, ties_by_hash=True, cloud=False)
 AWS: Final = Capabilities("DynamoDB", multi_attribute_index_keys=True)
-DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local", cloud=False)
+DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local", vectors=False, cloud=False)
 ALTERNATOR: Final = Capabilities(
-    "ScyllaDB Alternator", transactions=False, consumed_capacity=False, index_projections=False, cloud=False
+    "ScyllaDB Alternator",
+    transactions=False,
+    consumed_capacity=False,
+    index_projections=False,
+    vectors=False,
+    cloud=False,
 )
 UNKNOWN: Final = Capabilities("an unknown endpoint")
 """Assumed to be compatible."""

@@ -31,7 +31,7 @@ _TEXT: Final = frozenset({"S"})
 _GROUP: Final = 4
 """Letters of base64 for three bytes."""
 _ELEMENT_TYPES: Final = {"SS": "S", "NS": "N", "BS": "B"}
-Parameter = Literal["ConditionExpression", "FilterExpression", "KeyConditionExpression"]
+Parameter = Literal["ConditionExpression", "FilterExpression", "KeyConditionExpression", "SearchConditionExpression"]
 _ORDERINGS: Final[dict[str, Callable[[int, int], bool]]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -97,6 +97,10 @@ class Condition:
     def evaluations(self) -> int:
         """The number of operators and functions, and of attributes to compare with."""
         return self._program.evaluations
+
+    @property
+    def tree(self) -> Tree:
+        return self._program.tree
 
     @property
     def attributes(self) -> frozenset[str]:

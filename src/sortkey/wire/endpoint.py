@@ -457,7 +457,10 @@ def _encoded(answer: Answer | FastAnswer, hides_capacity: bool) -> FastAnswer:
     consumed: Any = answer.pop("ConsumedCapacity", ()) if hides_capacity else answer.get("ConsumedCapacity", ())
     units: dict[str, float] = {}
     for part in (consumed,) if isinstance(consumed, dict) else consumed:
-        table = part["TableName"]
+        table = part.get("TableName")
+        if table is None:
+            # A vector search's, which is measured in bytes.
+            continue
         units[table] = units.get(table, 0.0) + part["CapacityUnits"]
     return FastAnswer(to_json(answer), units)
 

@@ -338,7 +338,6 @@ OTHERS = [
         INVALID + "SSEType AES256 is not supported, the only supported SSEType is KMS",
     ),
     ({"ResourcePolicy": "{}"}, INVALID + "Invalid policy document: Object missing required field `Statement`"),
-    ({"VectorIndexes": [{}]}, INVALID + "VectorIndexes is not supported here"),
     (
         {"Tags": [{"Key": "aws:x", "Value": ""}]},
         INVALID + "aws: prefixed tag key names are not allowed for external use. Key: aws:x",

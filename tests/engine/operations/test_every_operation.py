@@ -41,13 +41,11 @@ def test_every_operation_of_the_service_model_has_a_line() -> None:
 NOT_SUPPORTED_MEMBERS: Final = {
     "CreateTable.GlobalTableSettingsReplicationMode",
     "CreateTable.GlobalTableSourceArn",
-    "CreateTable.VectorIndexes",
     "UpdateTable.DisassociationProtectionEnabled",
     "UpdateTable.GlobalTableSettingsReplicationMode",
     "UpdateTable.GlobalTableWitnessUpdates",
     "UpdateTable.MultiRegionConsistency",
     "UpdateTable.ReplicaUpdates",
-    "UpdateTable.VectorIndexUpdates",
 }
 """Members that need a feature that the engine does not have; each request with one is rejected as a whole."""
 
@@ -155,7 +153,11 @@ def outcome_of(database: Database, operation: str, members: dict[str, Any]) -> D
     return outcome
 
 
-READ_ONLY: Final = {name for name in OPERATIONS if name.startswith(("Describe", "Get", "List"))} | {"Query", "Scan"}
+READ_ONLY: Final = {name for name in OPERATIONS if name.startswith(("Describe", "Get", "List"))} | {
+    "Query",
+    "Scan",
+    "SearchVectors",
+}
 
 
 if __name__ == "__main__":

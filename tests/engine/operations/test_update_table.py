@@ -196,7 +196,6 @@ def test_a_warmed_table_cannot_be_cooled(call: Call, expect_error: ExpectError) 
         ("ReplicaUpdates", [{"Create": {"RegionName": "eu-west-1"}}]),
         ("MultiRegionConsistency", "STRONG"),
         ("GlobalTableWitnessUpdates", [{}]),
-        ("VectorIndexUpdates", [{}]),
     ],
 )
 def test_unsupported_changes_are_rejected_and_not_ignored(

@@ -36,8 +36,6 @@ UNSUPPORTED_SHAPES: Final = {
     "GlobalTableGlobalSecondaryIndexSettingsUpdate",
     "ReplicaAutoScalingUpdate",
     "ReplicaSettingsUpdate",
-    "VectorIndex",
-    "VectorIndexUpdate",
 }
 CHECKED_ELSEWHERE: Final = {
     # values.attribute checks attribute values and the length of their names.
@@ -160,7 +158,6 @@ NOT_SUPPORTED: Final = {
     "ListBulkOperations",
     "RestoreTableFromBackup",
     "RestoreTableToPointInTime",
-    "SearchVectors",
     "StartBulkPutItems",
     "UpdateKinesisStreamingDestination",
 }

@@ -22,6 +22,7 @@ ITEM: Final = {
     "photo": {"B": "AAEC"},
     "open": {"BOOL": True},
     "note": {"NULL": True},
+    "taste": {"L": [{"N": "0.5"}, {"N": "-1"}]},
 }
 ALL: Final = {"ProjectionType": "ALL"}
 
@@ -43,6 +44,19 @@ ORDERS: Final[dict[str, Any]] = {
     "BillingMode": "PAY_PER_REQUEST",
     "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
     "Tags": [{"Key": "team", "Value": "red"}],
+    "VectorIndexes": [
+        {
+            "IndexName": "by_taste",
+            "VectorAttribute": {"AttributeName": "taste"},
+            "SearchSchema": [
+                {"AttributeName": "city", "SearchSchemaElementType": "HASH"},
+                {"AttributeName": "sum", "SearchSchemaElementType": "INLINE_FILTER"},
+            ],
+            "Projection": ALL,
+            "Dimensions": 2,
+            "DistanceFunction": "COSINE",
+        },
+    ],
 }
 ORDERS_ARN: Final = "arn:aws:dynamodb:local:000000000000:table/orders"
 TABLES: Final = (
@@ -203,6 +217,20 @@ def _reads() -> Requests:
     start = KEY | {"city": {"S": "Berlin"}, "sum": {"N": "12.5"}}
     legacy = {"pk": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "customer 1"}]}}
     return [
+        (
+            "SearchVectors",
+            {
+                "TableName": "orders",
+                "IndexName": "by_taste",
+                "SearchVector": [{"N": "1"}, {"N": "-0.25"}],
+                "TopK": 3,
+                "SearchConditionExpression": "city = :c AND #s = :s",
+                "ProjectionExpression": "pk, taste[0]",
+                "ExpressionAttributeNames": {"#s": "sum"},
+                "ExpressionAttributeValues": {":c": {"S": "Berlin"}, ":s": {"N": "12.5"}},
+                "ReturnConsumedCapacity": "TOTAL",
+            },
+        ),
         ("Query", {"TableName": "orders", "Limit": 2, "ScanIndexForward": False, **by_key}),
         ("Query", {"TableName": "orders", "ExclusiveStartKey": start, "Select": "COUNT", **by_city}),
         (

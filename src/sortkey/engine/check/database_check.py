@@ -34,10 +34,11 @@ from sortkey.engine.streams.stream_writer import (
     RECORD_KEY,
     slice_holds,
 )
-from sortkey.engine.tables import expiry_index
+from sortkey.engine.tables import expiry_index, vector_rows
 from sortkey.engine.tables.core import Catalog, Core
-from sortkey.engine.tables.index_rows import row_of
+from sortkey.engine.tables.index_rows import Row, row_of
 from sortkey.engine.tables.table import Index, Table, ends_of
+from sortkey.engine.tables.vector_index import VectorIndex
 from sortkey.errors import DynamoDBError, InternalServerError
 from sortkey.storage import DAMAGED_PAGE, DamagedFolder, Transaction, after_prefix, ascending, open_existing, payload_of
 from sortkey.values.attribute import Item, Normalised, normalise_item
@@ -131,6 +132,8 @@ def _tables(snapshot: Transaction, findings: Findings) -> list[Table]:
 def _check_spaces(snapshot: Transaction, tables: list[Table], findings: Findings) -> None:
     counted = {space for table in tables for space in _counted_spaces(table)}
     streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.streams}
+    logs = {index.log for table in tables for index in table.vector_indexes.values()}
+    streams |= logs
     garbage = _members(snapshot, records.GARBAGE)
     for space in sorted(garbage & (counted | streams)):
         findings.problem(f"space {_number(space)} is in use, but marked as garbage")
@@ -143,7 +146,7 @@ def _check_spaces(snapshot: Transaction, tables: list[Table], findings: Findings
 
 
 def _counted_spaces(table: Table) -> set[bytes]:
-    return {table.space, *(index.space for index in table.indexes.values())}
+    return {table.space, *(index.space for index in table.all_indexes)}
 
 
 def _members(snapshot: Transaction, space: bytes) -> set[bytes]:
@@ -172,7 +175,7 @@ def _number(space: bytes) -> int:
 
 
 def _check_table(snapshot: Transaction, table: Table, findings: Findings) -> None:
-    derived = [_IndexCheck(snapshot, table, index) for index in table.indexes.values()]
+    derived = [_IndexCheck(snapshot, table, index) for index in table.all_indexes]
     expiries = _ExpiryCheck(snapshot, table)
     counted = read_count(snapshot, table.space)
     items, size = 0, 0
@@ -233,16 +236,19 @@ def _mistakes(normalised: Normalised, item: Item, row: bytes) -> list[str]:
 
 
 class _IndexCheck:
-    def __init__(self, snapshot: Transaction, table: Table, index: Index) -> None:
+    """Of an index of either kind."""
+
+    def __init__(self, snapshot: Transaction, table: Table, index: Index | VectorIndex) -> None:
         self._snapshot = snapshot
         self._index = index
-        self._name = f"index {table.name}/{index.name}"
+        kind = "vector index" if isinstance(index, VectorIndex) else "index"
+        self._name = f"{kind} {table.name}/{index.name}"
         self._matched = 0
 
     def check_item(self, key: bytes, table_row: bytes, item: Item, findings: Findings) -> None:
         if not self._index.reaches(key):
             return
-        expected = row_of(self._index, item, ends_of(key), table_row)
+        expected = self._expected(key, table_row, item)
         if expected is None:
             return
         found = self._snapshot.get(expected.key)
@@ -252,6 +258,11 @@ class _IndexCheck:
         self._matched += 1
         if found != expected.value:
             findings.problem(f"{self._name}: its row for table row {key.hex()} differs from the item")
+
+    def _expected(self, key: bytes, table_row: bytes, item: Item) -> Row | vector_rows.VectorRow | None:
+        if isinstance(self._index, VectorIndex):
+            return vector_rows.row_of(self._index, item, key)
+        return row_of(self._index, item, ends_of(key), table_row)
 
     def check_total(self, findings: Findings) -> None:
         space = self._index.space

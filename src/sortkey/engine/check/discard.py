@@ -8,6 +8,8 @@ of its item, an expiry entry in the row key itself. All is done in one transacti
     table row                   it is removed, with its index rows and its expiry entry; no stream has a record of that
     index row, expiry entry     it is made again from its item
     count                       it is counted again
+    vector row                  it is made again from its item
+    change of a vector index    it is removed: it was for searches that were under way
     stream record, trim mark    it is removed
     token of a transaction      it is removed: the transaction would be executed again
     released space              it is released again
@@ -28,7 +30,7 @@ from sortkey.engine.rows.records import damaged_records
 from sortkey.engine.rows.records import owner_of as owner_of_record
 from sortkey.engine.rows.write_batch import COUNT, WriteBatch
 from sortkey.engine.streams.stream_writer import HEADER
-from sortkey.engine.tables import expiry_index, index_rows
+from sortkey.engine.tables import expiry_index, index_rows, vector_rows
 from sortkey.engine.tables.core import Catalog, Core
 from sortkey.engine.tables.table import Table, ends_of, owner_of
 from sortkey.storage import after_prefix, ascending, damaged_folder, open_existing, payload_of, seal
@@ -87,7 +89,7 @@ def _discard(path: Path, report: Report, batch: WriteBatch) -> None:
 def _described(batch: WriteBatch, key: bytes, tables: list[Table]) -> Discarded:
     space = key[: records.SPACE_BYTES]
     rows = {table.space for table in tables}
-    indexes = {index.space for table in tables for index in table.indexes.values()}
+    indexes = {index.space for table in tables for index in table.all_indexes}
     streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.streams}
     # Not `stored_item.text`: a damaged value may be too short for a row.
     header = stored_item.HEADER_BYTES if space in rows | indexes else HEADER.size if space in streams else 0
@@ -106,10 +108,7 @@ def _remove_derived(batch: WriteBatch, table: Table, gone: set[bytes]) -> None:
         return
     owners = {owner_of(key) for key in gone}
     derived = [
-        key
-        for index in table.indexes.values()
-        for key in _keys(batch, index.space)
-        if key[-records.OWNER_BYTES :] in owners
+        key for index in table.all_indexes for key in _keys(batch, index.space) if key[-records.OWNER_BYTES :] in owners
     ]
     if table.ttl_attribute is not None:
         entries = _keys(batch, expiry_index.prefix(table.entry))
@@ -133,7 +132,7 @@ def _derive(batch: WriteBatch, table: Table) -> None:
     for key, value in missing:
         batch.put(key, value)
     _put_count(batch, table.space, items, size)
-    for index in table.indexes.values():
+    for index in table.all_indexes:
         rows = ascending(batch.transaction, index.space, after_prefix(index.space))
         sizes = [stored_item.size(row) for _, row in rows]
         _put_count(batch, index.space, len(sizes), sum(sizes))
@@ -141,9 +140,13 @@ def _derive(batch: WriteBatch, table: Table) -> None:
 
 def _derived(table: Table, key: bytes, row: bytes) -> Iterator[tuple[bytes, bytes]]:
     """The index rows and the expiry entry of an item."""
-    if not table.indexes and table.ttl_attribute is None:
+    if not table.all_indexes and table.ttl_attribute is None:
         return
     item = stored_item.decode(row)
+    for vector_index in table.vector_indexes.values():
+        made = vector_rows.row_of(vector_index, item, key) if vector_index.reaches(key) else None
+        if made is not None:
+            yield made
     for index in table.indexes.values():
         expected = index_rows.row_of(index, item, ends_of(key), row) if index.reaches(key) else None
         if expected is not None:

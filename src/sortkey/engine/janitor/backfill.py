@@ -2,8 +2,8 @@
 
 A table is walked in chunks, one transaction each. The position of the walk is stored in the same transaction, so it
 continues there after a crash or in another process. Until it ends, the index has exactly the rows for table rows *at or
-before* that position: writes to those maintain it (`index_rows.apply`, `expiry_index.follow`), and writes to later rows
-do not touch it, because the walk will read them. So no row is missed and none is counted twice.
+before* that position: writes to those maintain it (`index_rows.apply`, `vector_rows.apply`, `expiry_index.follow`), and
+writes to later rows do not touch it, because the walk will read them. So no row is missed and none is counted twice.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import msgspec
 from sortkey.engine.janitor.table_chunks import write_chunk
 from sortkey.engine.rows import records, stored_item
 from sortkey.engine.rows.write_batch import WriteBatch
-from sortkey.engine.tables import expiry_index
+from sortkey.engine.tables import expiry_index, vector_rows
 from sortkey.engine.tables.core import Core
 from sortkey.engine.tables.index_rows import Row, row_of
 from sortkey.engine.tables.table import Index, Table, ends_of
+from sortkey.engine.tables.vector_index import VectorIndex
 from sortkey.limits import MIB
 from sortkey.storage import Transaction, after_prefix, ascending, is_sound
 
@@ -52,17 +53,18 @@ class _Chunk:
 def fill_indexes(core: Core) -> Iterator[None]:
     """Fill every index that is being created, chunk by chunk."""
     while (found := _unfilled_index(core)) is not None:
-        table_name, index_name = found
-        write_chunk(core, table_name, partial(_fill_index, index_name))
+        table_name, index = found
+        fill = _fill_vector_index if isinstance(index, VectorIndex) else _fill_index
+        write_chunk(core, table_name, partial(fill, index.name))
         yield
 
 
-def _unfilled_index(core: Core) -> tuple[str, str] | None:
+def _unfilled_index(core: Core) -> tuple[str, Index | VectorIndex] | None:
     with core.read() as snapshot:
         for table in core.catalog.tables(snapshot).values():
-            for index in table.indexes.values():
+            for index in table.all_indexes:
                 if index.entry.backfilled_to is not None:
-                    return table.name, index.name
+                    return table.name, index
     return None
 
 
@@ -77,6 +79,20 @@ def _fill_index(index_name: str, core: Core, batch: WriteBatch, table: Table) ->
     filled = msgspec.structs.replace(index.entry, backfilled_to=chunk.position)
     indexes = [filled if each.name == filled.name else each for each in table.entry.indexes]
     core.catalog.save(batch, msgspec.structs.replace(table.entry, indexes=indexes))
+
+
+def _fill_vector_index(index_name: str, core: Core, batch: WriteBatch, table: Table) -> None:
+    index = table.vector_indexes.get(index_name)
+    if index is None or index.entry.backfilled_to is None:
+        return
+    chunk = _Chunk(batch.transaction, table, index.entry.backfilled_to)
+    for key, row in chunk.rows:
+        made = vector_rows.row_of(index, stored_item.decode(row), key)
+        if made is not None:
+            vector_rows.insert(batch, index, made)
+    filled = msgspec.structs.replace(index.entry, backfilled_to=chunk.position)
+    indexes = [filled if each.name == filled.name else each for each in table.entry.vector_indexes]
+    core.catalog.save(batch, msgspec.structs.replace(table.entry, vector_indexes=indexes))
 
 
 def _index_rows(index: Index, chunk: _Chunk) -> list[Row]:

@@ -26,6 +26,7 @@ from sortkey.engine.operations.tables import (
 )
 from sortkey.engine.operations.tags import list_tags_of_resource, tag_resource, untag_resource
 from sortkey.engine.operations.transactions import transact_get_items, transact_write_items
+from sortkey.engine.operations.vector_search import search_vectors
 from sortkey.engine.tables.core import Answer, Core, Work
 
 Read = Callable[[Core, Any], Answer]
@@ -68,6 +69,7 @@ SLICED_READS: Final[dict[str, SlicedRead]] = {
     "ExecuteTransaction": statements.transact_read,
     "Query": query,
     "Scan": scan,
+    "SearchVectors": search_vectors,
     "TransactGetItems": transact_get_items,
 }
 

@@ -62,17 +62,30 @@ def _parse_leaves(value: Any, parse: Parse) -> Any:
 class Consumed:
     """Capacity units that one operation took from a table and its indexes."""
 
-    __slots__ = ("indexes", "table", "units")
+    __slots__ = ("indexes", "table", "units", "vectors")
 
-    def __init__(self, table: Table, units: float = 0.0, indexes: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        table: Table,
+        units: float = 0.0,
+        indexes: Mapping[str, float] | None = None,
+        vectors: Mapping[str, float] | None = None,
+    ) -> None:
         self.table = table
         self.units = units
         self.indexes: dict[str, float] = {} if indexes is None else dict(indexes)
+        self.vectors = vectors
+        """The bytes written to each vector index."""
 
-    def add(self, units: float, indexes: Mapping[str, float] | None = None) -> None:
+    def add(
+        self, units: float, indexes: Mapping[str, float] | None = None, vectors: Mapping[str, float] | None = None
+    ) -> None:
         self.units += units
         for name, more in (indexes or {}).items():
             self.indexes[name] = self.indexes.get(name, 0.0) + more
+        if vectors:
+            known = self.vectors or {}
+            self.vectors = {**known, **{name: known.get(name, 0.0) + more for name, more in vectors.items()}}
 
     def total(self) -> float:
         return self.units + sum(self.indexes.values()) if self.indexes else self.units
@@ -94,6 +107,8 @@ class Consumed:
             }
             if found:
                 shape[member] = found
+        if self.vectors:
+            shape["VectorIndexes"] = {name: {"VectorWriteRequestBytes": size} for name, size in self.vectors.items()}
         return shape
 
 

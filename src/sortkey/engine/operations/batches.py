@@ -221,7 +221,7 @@ def batch_write_item(core: Core, request: BatchWriteItem) -> Work:
         for total, (_, writes), rows in zip(consumed, parts, found, strict=True):
             for each, row in zip(writes, rows, strict=True):
                 written = each.apply(batch, row)
-                total.add(written.units, written.indexes)
+                total.add(written.units, written.indexes, written.vectors)
         return _write_answer(batch, request, consumed, parts)
 
     return work

@@ -20,6 +20,7 @@ from typing import Any, Final
 from sortkey.engine.operations.answers import Consumed, is_requested
 from sortkey.engine.operations.slices import ROW_UNITS, SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.requests.expression_parameters import projection_of
+from sortkey.engine.requests.items import Query
 from sortkey.engine.requests.shapes import INVALID
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.partition_loads import SMALL_UNITS
@@ -254,6 +255,10 @@ class Selection:
         if name is None:
             return table
         index = table.indexes.get(name)
+        if index is None and name in table.vector_indexes:
+            stop = "." if isinstance(self.request, Query) else ""
+            operation = type(self.request).__name__
+            raise ValidationException(f"{operation} operation not supported on this index type{stop}")
         if index is None:
             raise ValidationException(f"The table does not have the specified index: {name}")
         if not index.entry.local:

@@ -7,6 +7,7 @@ items that exist already, and deletes the rows of deleted tables.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -24,15 +25,22 @@ from sortkey.engine.requests.tables import (
     UpdateTable,
     UpdateTimeToLive,
 )
-from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry
+from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry, VectorIndexEntry
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams.stream_writer import close_stream, new_stream
 from sortkey.engine.tables import description, expiry_index
 from sortkey.engine.tables.core import Answer, Core, Work, new_space, release_space
-from sortkey.engine.tables.definition import NO_SPACE_YET, check_stream, define_table
+from sortkey.engine.tables.definition import (
+    NO_SPACE_YET,
+    TableDefinition,
+    check_distinct_names,
+    check_stream,
+    define_table,
+)
 from sortkey.engine.tables.resource_policy import parse_policy
 from sortkey.engine.tables.settings import ON_DEMAND, reject_unsupported, table_settings
 from sortkey.engine.tables.update import check_changes_something, plan_update
+from sortkey.engine.tables.vector_definition import define_vector_indexes
 from sortkey.errors import ResourceInUseException, ValidationException
 
 DEFAULT_LIMIT = 100
@@ -42,6 +50,7 @@ def create_table(core: Core, request: CreateTable) -> Work:
     name = table_name_of(request.table_name)
     reject_unsupported(request)
     definition = define_table(request)
+    vector_indexes = _vector_indexes(request, definition)
     check_stream(request.stream_specification)
     settings = table_settings(core, request, definition.billing_mode, definition.throughput)
     tags = read_tags(request.tags or [])
@@ -62,6 +71,7 @@ def create_table(core: Core, request: CreateTable) -> Work:
             partition=definition.keys.partition,
             sort=definition.keys.sort,
             indexes=[msgspec.structs.replace(index, space=new_space(batch)) for index in definition.indexes],
+            vector_indexes=[_with_spaces(batch, index) for index in vector_indexes],
             billing_mode=definition.billing_mode,
             on_demand_since=created if definition.billing_mode == ON_DEMAND else None,
             throughput=definition.throughput,
@@ -113,8 +123,8 @@ def update_table(core: Core, request: UpdateTable) -> Work:
     def work(batch: WriteBatch) -> Answer:
         before = core.catalog.require_named(batch.transaction, name).entry
         planned, dropped = plan_update(core, before, request, round(batch.now, 3))
-        for index in dropped:
-            release_space(batch, index.space)
+        for space in _spaces(dropped):
+            release_space(batch, space)
         entry = msgspec.structs.replace(
             planned,
             indexes=[_with_space(batch, index) for index in planned.indexes],
@@ -123,12 +133,35 @@ def update_table(core: Core, request: UpdateTable) -> Work:
                 for name, insights in before.insights.items()
                 if name not in {index.name for index in dropped}
             },
+            vector_indexes=[_with_spaces(batch, index) for index in planned.vector_indexes],
             streams=_changed_streams(core, batch, before.streams, request.stream_specification),
         )
         core.catalog.save(batch, entry)
         return {"TableDescription": description.describe_in_batch(core, batch, entry)}
 
     return work
+
+
+def _vector_indexes(request: CreateTable, definition: TableDefinition) -> list[VectorIndexEntry]:
+    requested = request.vector_indexes
+    if requested is None:
+        return []
+    defined = define_vector_indexes(requested, definition.keys, definition.attributes, definition.billing_mode)
+    check_distinct_names([*definition.indexes, *defined])
+    return defined
+
+
+def _spaces(indexes: Sequence[IndexEntry | VectorIndexEntry]) -> Iterator[int]:
+    for index in indexes:
+        yield index.space
+        if isinstance(index, VectorIndexEntry):
+            yield index.log
+
+
+def _with_spaces(batch: WriteBatch, index: VectorIndexEntry) -> VectorIndexEntry:
+    if index.space != NO_SPACE_YET:
+        return index
+    return msgspec.structs.replace(index, space=new_space(batch), log=new_space(batch))
 
 
 def _with_space(batch: WriteBatch, index: IndexEntry) -> IndexEntry:
@@ -159,7 +192,7 @@ def delete_table(core: Core, request: DeleteTable) -> Work:
         core.catalog.remove(batch, name)
         for space in (
             entry.space,
-            *(index.space for index in entry.indexes),
+            *_spaces([*entry.indexes, *entry.vector_indexes]),
             *(stream.space for stream in entry.streams),
         ):
             release_space(batch, space)

@@ -82,7 +82,7 @@ def read_together(core: Core, gets: list[Get]) -> Slices[tuple[list[dict[str, An
 def _totals(consumed: list[Consumed]) -> dict[str, Consumed]:
     totals: dict[str, Consumed] = {}
     for each in consumed:
-        totals.setdefault(each.table.name, Consumed(each.table)).add(each.units, each.indexes)
+        totals.setdefault(each.table.name, Consumed(each.table)).add(each.units, each.indexes, each.vectors)
     return totals
 
 
@@ -171,7 +171,7 @@ def write_together(
             written = each.apply(batch)
             # A transaction writes everything twice: once to prepare and once to commit.
             twice = {name: 2 * units for name, units in written.indexes.items()}
-            consumed.append(Consumed(written.table, 2 * written.units, twice))
+            consumed.append(Consumed(written.table, 2 * written.units, twice, written.vectors))
             batch.charge(each.found.key, written.units)
         if token is not None:
             token.remember(batch)

@@ -1,9 +1,9 @@
 """The one path on which items change: put, update, delete, batches, transactions, expiry and the fast path end here.
 
-Callers find the row, check the request against it (and may reject it), and then `replace` it. Item, index rows, expiry
-entry, stream record and counts change together, in the write batch's transaction. `put_row` is the only place that
-puts an item's row; the fast path calls it directly, for tables where nothing else changes with an item. Puts of many
-items are prepared before the writer's turn (`BulkPut`), so that others wait for `put_prepared` only.
+Callers find the row, check the request against it (and may reject it), and then `replace` it. Item, index rows, vector
+rows, expiry entry, stream record and counts change together, in the write batch's transaction. `put_row` is the only
+place that puts an item's row; the fast path calls it directly, for tables where nothing else changes with an item. Puts
+of many items are prepared before the writer's turn (`BulkPut`), so that others wait for `put_prepared` only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.partition_loads import SMALL_UNITS
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams import stream_writer
-from sortkey.engine.tables import expiry_index, index_rows
+from sortkey.engine.tables import expiry_index, index_rows, vector_rows
 from sortkey.engine.tables.core import Answer, Core
 from sortkey.engine.tables.table import (
     Index,
@@ -91,7 +91,7 @@ def check_return_old(return_values: str | None) -> None:
 def row_key_to_put(table: Table, new: Normalised) -> bytes:
     """The row key of a new item. Checks the keys of the table and its indexes, and the size with local index rows."""
     row_key = row_key_in_item(table, new.item)
-    if table.indexes:
+    if table.indexes or table.vector_indexes:
         check_index_keys(table, new.item)
         check_local_size(table, new, ITEM_TOO_LARGE)
     return row_key
@@ -112,10 +112,11 @@ class PreparedPut:
         self.size = new.size
         self.index_rows: Sequence[tuple[Index, index_rows.Row]] = ()
         if not table.indexes:
+            # Vector rows are made in the writer's turn.
             self.key = row_key_to_put(table, new)
             self.row = stored_item.encode(self.key, *new)
             return
-        prefixes = None if table.local_indexes else index_rows.fast_prefixes(table, new.item)
+        prefixes = None if table.local_indexes or table.vector_indexes else index_rows.fast_prefixes(table, new.item)
         self.key = row_key_to_put(table, new) if prefixes is None else row_key_in_item(table, new.item)
         self.row = stored_item.encode(self.key, *new)
         self.index_rows = index_rows.rows_of(table, self.key, new.item, self.row, prefixes)
@@ -146,7 +147,7 @@ def apply_update(found: Found, key: Item, change: Update | None) -> Normalised:
     after = before if change is None else change.apply(before, found.size)
     new = _measure_update(found, change, after) or normalise_item(after, UPDATED_TOO_DEEP, UPDATED_ITEM_TOO_LARGE)
     check_size(new.size, UPDATED_ITEM_TOO_LARGE)
-    if change is not None and found.table.index_key_types:
+    if change is not None and (found.table.index_key_types or found.table.vector_indexes):
         check_index_keys(found.table, new.item, change.attributes)
     check_local_size(found.table, new, UPDATED_ITEM_TOO_LARGE)
     return new
@@ -201,8 +202,8 @@ def replace(
     else:
         new_row = stored_item.encode(found.key, *new)
         units = put_row(batch, found, new_row, new.size)
-    index_units = _follow(batch, found, None if new is None else new.item, new_row, identity)
-    return Consumed(found.table, units, index_units)
+    index_units, vector_bytes = _follow(batch, found, None if new is None else new.item, new_row, identity)
+    return Consumed(found.table, units, index_units, vector_bytes)
 
 
 def put_prepared(batch: WriteBatch, put: PreparedPut, found: Found | None = None) -> float:
@@ -217,7 +218,7 @@ def put_prepared(batch: WriteBatch, put: PreparedPut, found: Found | None = None
     else:
         for index, row in put.index_rows:
             units += index_rows.insert(batch, index, row)
-    if table.stream is not None or table.ttl_attribute is not None:
+    if table.stream is not None or table.ttl_attribute is not None or table.vector_indexes:
         new = stored_item.decode(put.row) if put.item is None else put.item
         _follow_besides_indexes(batch, found, new, put.row, None)
     return units
@@ -247,8 +248,9 @@ def _delete_row(batch: WriteBatch, found: Found) -> float:
 
 def _follow(
     batch: WriteBatch, found: Found, new: Item | None, new_row: bytes | None, identity: dict[str, Any] | None
-) -> dict[str, float] | None:
-    """Write what changes along with the item; returns the write units of each index.
+) -> tuple[dict[str, float] | None, dict[str, float] | None]:
+    """Write what changes along with the item; returns the write units of each index, and the bytes of each vector
+    index.
 
     The old item is decoded only if the table has indexes, TTL or a stream.
     """
@@ -257,19 +259,23 @@ def _follow(
     if table.indexes:
         old = None if found.row is None else found.item
         index_units = index_rows.apply(batch, table, found.key, old, found.row, new, new_row)
-    _follow_besides_indexes(batch, found, new, new_row, identity)
-    return index_units
+    return index_units, _follow_besides_indexes(batch, found, new, new_row, identity)
 
 
 def _follow_besides_indexes(
     batch: WriteBatch, found: Found, new: Item | None, new_row: bytes | None, identity: dict[str, Any] | None
-) -> None:
+) -> dict[str, float] | None:
     table = found.table
+    vector_bytes = None
+    if table.vector_indexes:
+        old = None if found.row is None else found.item
+        vector_bytes = vector_rows.apply(batch, table, found.key, old, new)
     if table.ttl_attribute is not None:
         old = None if found.row is None else found.item
         expiry_index.follow(batch, table, found.key, old, new)
     if table.stream is not None:
         stream_writer.write_record(batch, table, table.stream, found, new, new_row, identity)
+    return vector_bytes
 
 
 class BulkPut:

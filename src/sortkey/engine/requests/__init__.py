@@ -62,6 +62,7 @@ OPERATIONS: Final[dict[str, type[Shape]]] = {
         items.DeleteItem,
         items.Query,
         items.Scan,
+        items.SearchVectors,
         items.BatchGetItem,
         items.BatchWriteItem,
         items.TransactGetItems,

@@ -25,6 +25,7 @@ from sortkey.engine.requests.shapes import (
     NAME_PATTERN,
     NAMES_TABLE,
     PARAMETER_REQUIRED,
+    VALUE_HIDDEN,
     InvalidTableName,
     Member,
     MemberType,
@@ -85,7 +86,10 @@ def _in_value(declared: MemberType, value: Any, path: str) -> Iterator[str]:
         yield violation(None, path, "Member must not be null")
         return
     for constraint in _broken(declared, value):
-        yield violation(_rendered(declared, value), path, constraint)
+        if declared.meta.extra == VALUE_HIDDEN:
+            yield f"Value at '{path[0].upper()}{path[1:]}' failed to satisfy constraint: {constraint}"
+        else:
+            yield violation(_rendered(declared, value), path, constraint)
     yield from _inside(declared, value, path)
 
 

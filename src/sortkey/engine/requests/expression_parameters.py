@@ -13,7 +13,13 @@ from sortkey.engine.requests.shapes import Shape, member_name
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, Projection, condition, legacy, projection
 
-VALUED: Final = ("update_expression", "filter_expression", "key_condition_expression", "condition_expression")
+VALUED: Final = (
+    "update_expression",
+    "filter_expression",
+    "key_condition_expression",
+    "condition_expression",
+    "search_condition_expression",
+)
 """Expressions that may hold values, in AWS's order."""
 
 

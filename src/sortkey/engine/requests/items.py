@@ -1,4 +1,5 @@
-"""Requests for items: one by one (PutItem, GetItem, UpdateItem, DeleteItem), many of one table or index (Query, Scan),
+"""Requests for items: one by one (PutItem, GetItem, UpdateItem, DeleteItem), many of one table or index (Query, Scan,
+SearchVectors),
 independent ones of several tables (BatchGetItem, BatchWriteItem), and all or nothing (TransactGetItems,
 TransactWriteItems).
 """
@@ -12,6 +13,9 @@ from msgspec import Meta
 
 from sortkey import limits
 from sortkey.engine.requests.shapes import (
+    INTEGER_RANGE,
+    NAME_PATTERN,
+    VALUE_HIDDEN,
     AttributeMap,
     AttributeNames,
     AttributeValue,
@@ -26,6 +30,7 @@ from sortkey.engine.requests.shapes import (
     ReturnValuesOnConditionCheckFailure,
     Shape,
     TableName,
+    anchored,
 )
 
 
@@ -140,6 +145,20 @@ class Scan(Shape, kw_only=True):
     expression_attribute_names: NameBindings | None = None
     expression_attribute_values: AttributeMap | None = None
     consistent_read: bool | None = None
+
+
+class SearchVectors(Shape, kw_only=True):
+    table_name: TableName
+    index_name: Annotated[str, Meta(min_length=3, max_length=255, pattern=anchored(NAME_PATTERN), extra=VALUE_HIDDEN)]
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+    expression_attribute_names: NameBindings | None = None
+    expression_attribute_values: AttributeMap | None = None
+    projection_expression: str | None = None
+    search_vector: Annotated[
+        list[AttributeValue], Meta(min_length=1, max_length=limits.VECTOR_DIMENSIONS, extra=VALUE_HIDDEN)
+    ]
+    search_condition_expression: str | None = None
+    top_k: Annotated[int, Meta(ge=1, le=INTEGER_RANGE[1], extra=VALUE_HIDDEN)]
 
 
 class KeysAndAttributes(Shape, kw_only=True):

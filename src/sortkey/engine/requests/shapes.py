@@ -62,6 +62,9 @@ _ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([^/:]+)")
 PARAMETER_REQUIRED = "parameter required"
 """Marks a member whose absence is reported before all other constraints, with a message of its own."""
 
+VALUE_HIDDEN: Final = {"value hidden": True}
+"""Marks a member whose violations show its name as the model spells it, and no value: those of SearchVectors."""
+
 NAMES_TABLE = "names a table"
 """Marks a table's name or ARN: the model bounds only its length, and `table_name_of` checks the name."""
 

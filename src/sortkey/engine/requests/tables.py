@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from sortkey import limits
 from sortkey.engine.requests.shapes import (
+    AttributeName,
     IndexName,
     KeyAttributeName,
     Long,
@@ -26,7 +27,7 @@ TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 GlobalTableSettingsReplicationMode = Literal["ENABLED", "DISABLED", "ENABLED_WITH_OVERRIDES"]
 TagKey = Annotated[str, Meta(min_length=1, max_length=128)]
 
-# Replicas, witnesses and vector indexes are rejected as a whole, so their content is not declared.
+# Replicas and witnesses are rejected as a whole, so their content is not declared.
 Unsupported = dict[str, Any]
 
 
@@ -116,6 +117,37 @@ class GlobalSecondaryIndexUpdate(Shape, kw_only=True):
     delete: DeleteGlobalSecondaryIndexAction | None = None
 
 
+class VectorAttributeDefinition(Shape, kw_only=True):
+    attribute_name: KeyAttributeName
+
+
+class SearchSchemaElement(Shape, kw_only=True):
+    attribute_name: AttributeName
+    search_schema_element_type: Literal["HASH", "INLINE_FILTER"]
+
+
+class VectorIndex(Shape, kw_only=True):
+    index_name: IndexName
+    vector_attribute: VectorAttributeDefinition
+    search_schema: Annotated[list[SearchSchemaElement], Meta(min_length=1)] | None = None
+    projection: Projection
+    dimensions: PositiveLong
+    distance_function: Literal["COSINE", "DOT_PRODUCT", "EUCLIDEAN"]
+
+
+class CreateVectorIndexAction(VectorIndex, kw_only=True):
+    pass
+
+
+class DeleteVectorIndexAction(Shape, kw_only=True):
+    index_name: IndexName
+
+
+class VectorIndexUpdate(Shape, kw_only=True):
+    create: CreateVectorIndexAction | None = None
+    delete: DeleteVectorIndexAction | None = None
+
+
 class CreateTable(Shape, kw_only=True):
     attribute_definitions: list[AttributeDefinition] | None = None
     table_name: TableParameter
@@ -134,7 +166,7 @@ class CreateTable(Shape, kw_only=True):
     on_demand_throughput: OnDemandThroughput | None = None
     global_table_source_arn: Annotated[str, Meta(min_length=1, max_length=1024)] | None = None
     global_table_settings_replication_mode: GlobalTableSettingsReplicationMode | None = None
-    vector_indexes: list[Unsupported] | None = None
+    vector_indexes: list[VectorIndex] | None = None
 
 
 class DescribeTable(Shape, kw_only=True):
@@ -167,7 +199,7 @@ class UpdateTable(Shape, kw_only=True):
     warm_throughput: WarmThroughput | None = None
     global_table_settings_replication_mode: GlobalTableSettingsReplicationMode | None = None
     disassociation_protection_enabled: bool | None = None
-    vector_index_updates: list[Unsupported] | None = None
+    vector_index_updates: list[VectorIndexUpdate] | None = None
 
 
 class TimeToLiveSpecification(Shape, kw_only=True):

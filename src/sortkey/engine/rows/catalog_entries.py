@@ -40,6 +40,32 @@ class IndexEntry(msgspec.Struct, frozen=True):
         return "ACTIVE" if self.backfilled_to is None else "CREATING"
 
 
+class VectorIndexEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    name: str
+    space: int
+    log: int
+    """The space of its change log."""
+    attribute: str
+    dimensions: int
+    function: str
+    projection: str
+    included: list[str] = []
+    partition: str | None = None
+    """The HASH attribute of its search schema."""
+    filters: list[str] = []
+    backfilled_to: str | None = None
+    """As in `IndexEntry`."""
+
+    @property
+    def status(self) -> str:
+        return "ACTIVE" if self.backfilled_to is None else "CREATING"
+
+    @property
+    def schema(self) -> list[str]:
+        """The attributes of its search schema."""
+        return self.filters if self.partition is None else [self.partition, *self.filters]
+
+
 class ShardEntry(msgspec.Struct, frozen=True):
     """A slice of the hash space, `low <= hash <= high` (the first 8 bytes as a number), and a range of sequence
     numbers.
@@ -88,6 +114,7 @@ class TableEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     partition: str
     sort: str | None
     indexes: list[IndexEntry] = []
+    vector_indexes: list[VectorIndexEntry] = []
     billing_mode: str = "PROVISIONED"
     on_demand_since: float | None = None
     throughput: ThroughputEntry = ThroughputEntry()

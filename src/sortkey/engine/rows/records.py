@@ -7,12 +7,14 @@ The first four bytes of a key are its *space*:
     space 2        expiry index                              number(4) second(8) row(…)      → nothing
     space 3        idempotency tokens                        blake2b-128 of the token        → second(8) digest(16)
     space 4        released spaces, to be emptied            space(4)                        → nothing
-    space 16 …     one per table, index and stream, numbered in order of creation, never reused
+    space 16 …     one per table, index and stream, two per vector index, numbered in order of creation, never reused
 
 A table's or index's rows:
 
     table row      space(4) partition(16) sort(…)            → size and flags(4) item as DynamoDB JSON
     index row      space(4) partition(16) sort(…) owner(16)  → size and flags(4) projected item as DynamoDB JSON
+    vector row     space(4) partition(16) owner(16)          → size(4) vector as float32 rest of the projected item
+    vector change  space(4) number(8)                        → partition(16) owner(16)
     stream record  space(4) shard(4) sequence(8)             → millisecond and flag(8) record as DynamoDB Streams JSON
     trim mark      space(4) shard(4) 0(8)                    → the last sequence number removed from the shard(8)
 
@@ -22,7 +24,8 @@ Every value but the format version ends in its seal(8), the checksums of `storag
 order as DynamoDB's does, and parallel segments and stream shards are slices of the hash space. `sort` is order-
 preserving and self-delimiting (`values/key_bytes.py`), so the attributes of a multi-attribute key follow one another,
 and an index row can end in its `owner`: the blake2b-128 of its table row's partition and sort bytes, which keeps rows
-with equal index keys apart. The flag of a stream record, as of an item, is the top bit: whether it holds binary.
+with equal index keys apart. A vector row's partition is that of its HASH attribute, or zeros. The flag of a stream
+record, as of an item, is the top bit: whether it holds binary.
 An expiry entry ends in its item's row key without the space. Its number is a new space number for each time that TTL is
 switched on for a table, so entries of an earlier time differ from present ones.
 
@@ -159,6 +162,8 @@ def _owned(value: bytes) -> list[tuple[int, str]]:
     return [
         (entry.space, f"table {entry.name}"),
         *((index.space, f"index {entry.name}/{index.name}") for index in entry.indexes),
+        *((index.space, f"vector index {entry.name}/{index.name}") for index in entry.vector_indexes),
+        *((index.log, f"changes of vector index {entry.name}/{index.name}") for index in entry.vector_indexes),
         *((stream.space, f"stream {entry.name}/{stream.label}") for stream in entry.streams),
     ]
 

@@ -37,6 +37,8 @@ class WriteBatch:
         self.writes = 0
         self.bytes_handled = 0
         self.counts: dict[bytes, list[int]] = {}
+        self.last_numbers: dict[bytes, int] = {}
+        """The last change of each vector index that this batch has written to, by the space of its log."""
         self.streams_written: set[bytes] = set()
         self._on_records = on_records
         self._sequence: int | None = None

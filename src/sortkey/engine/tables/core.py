@@ -51,6 +51,8 @@ class Core:
         self.catalog = Catalog()
         self.signal = StreamSignal()
         self.partitions = PartitionLoads(monotonic())
+        self.vector_memories: dict[bytes, Any] = {}
+        """What searches keep in memory, by the space of the vector index."""
         begin_batch = partial(WriteBatch, self.clock, self.signal.notify, self.partitions)
         self.store: Store[WriteBatch] = Store(path, begin_batch, records.damaged_page)
         self.read = self.store.read

@@ -5,7 +5,7 @@ UpdateTable defines new indexes by the same functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from sortkey import limits
@@ -19,7 +19,7 @@ from sortkey.engine.requests.tables import (
     Projection,
     StreamSpecification,
 )
-from sortkey.engine.rows.catalog_entries import IndexEntry, ThroughputEntry
+from sortkey.engine.rows.catalog_entries import IndexEntry, ThroughputEntry, VectorIndexEntry
 from sortkey.engine.tables.settings import ON_DEMAND, PROVISIONED, index_settings, read_table_throughput, read_units
 from sortkey.errors import ValidationException
 
@@ -144,7 +144,7 @@ def define_local_index(
             f"{INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: {name}. "
             f"index hash key: {keys.partition}, table hash key: {table.partition}"
         )
-    projection, included = _read_projection(index.projection)
+    projection, included = read_projection(index.projection)
     return IndexEntry(
         name, NO_SPACE_YET, True, keys.partition, keys.sort, projection, included, ordered_by_table_key=True
     )
@@ -155,7 +155,7 @@ def define_global_index(
 ) -> IndexEntry:
     keys = read_index_key_schema(index.key_schema, index.index_name)
     check_defined(keys, attributes)
-    projection, included = _read_projection(index.projection)
+    projection, included = read_projection(index.projection)
     return IndexEntry(
         index.index_name,
         NO_SPACE_YET,
@@ -171,7 +171,7 @@ def define_global_index(
     )
 
 
-def _read_projection(projection: Projection) -> tuple[str, list[str]]:
+def read_projection(projection: Projection) -> tuple[str, list[str]]:
     projection_type, included = projection.projection_type, projection.non_key_attributes
     if projection_type is None:
         raise ValidationException(f"{INVALID}Unknown ProjectionType: null")
@@ -184,7 +184,7 @@ def _read_projection(projection: Projection) -> tuple[str, list[str]]:
     return projection_type, included or []
 
 
-def check_distinct_names(indexes: Iterable[IndexEntry]) -> None:
+def check_distinct_names(indexes: Iterable[IndexEntry | VectorIndexEntry]) -> None:
     seen: set[str] = set()
     for index in indexes:
         if index.name in seen:
@@ -212,6 +212,7 @@ class TableDefinition(NamedTuple):
 
 
 def define_table(request: CreateTable) -> TableDefinition:
+    """The table with its local and global indexes."""
     billing_mode = request.billing_mode or PROVISIONED
     throughput = read_table_throughput(request.provisioned_throughput, billing_mode)
     if not request.key_schema:
@@ -222,7 +223,10 @@ def define_table(request: CreateTable) -> TableDefinition:
     indexes = [*_local_indexes(request, keys, attributes), *_global_indexes(request, attributes, billing_mode)]
     check_distinct_names(indexes)
     check_projected_total(indexes)
-    _check_all_used(keys, indexes, attributes)
+    searched = [
+        element.attribute_name for index in request.vector_indexes or [] for element in index.search_schema or []
+    ]
+    _check_all_used(keys, indexes, searched, attributes)
     return TableDefinition(attributes, keys, indexes, billing_mode, throughput)
 
 
@@ -239,19 +243,22 @@ def check_stream(specification: StreamSpecification | None) -> None:
         )
 
 
-def used_attributes(keys: KeyNames, indexes: list[IndexEntry]) -> set[str]:
-    used = set(keys.names)
+def used_attributes(keys: KeyNames, indexes: list[IndexEntry], searched: Iterable[str] = ()) -> set[str]:
+    """`searched` are those of the search schemas of vector indexes."""
+    used = {*keys.names, *searched}
     for index in indexes:
         used.update(KeyNames.of(index).names)
     return used
 
 
-def _check_all_used(keys: KeyNames, indexes: list[IndexEntry], attributes: Mapping[str, str]) -> None:
-    """Definitions are for keys only: DynamoDB has no schema for other attributes."""
-    used = used_attributes(keys, indexes)
-    if used == attributes.keys():
+def _check_all_used(
+    keys: KeyNames, indexes: list[IndexEntry], searched: Sequence[str], attributes: Mapping[str, str]
+) -> None:
+    """Definitions are for keys and search schemas only: DynamoDB has no schema for other attributes."""
+    used = used_attributes(keys, indexes, searched)
+    if used >= attributes.keys():
         return
-    if not indexes:
+    if not indexes and not searched:
         raise ValidationException(
             f"{INVALID}Number of attributes in KeySchema does not exactly match "
             "number of attributes defined in AttributeDefinitions"

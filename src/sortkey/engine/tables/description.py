@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry, ThroughputEntry
+from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry, ThroughputEntry, VectorIndexEntry
 from sortkey.engine.rows.records import space_bytes
 from sortkey.engine.rows.write_batch import WriteBatch, read_count
 from sortkey.engine.tables.core import Core
@@ -70,7 +70,30 @@ class _Describer(msgspec.Struct, frozen=True):
             "LocalSecondaryIndexes": [self._index(index) for index in self.entry.indexes if index.local],
             "GlobalSecondaryIndexes": [self._global_index(index) for index in self.entry.indexes if not index.local],
         }
+        lists["VectorIndexes"] = [self._vector_index(index) for index in self.entry.vector_indexes]
         return {name: indexes for name, indexes in lists.items() if indexes}
+
+    def _vector_index(self, index: VectorIndexEntry) -> Description:
+        items, size = self.count(space_bytes(index.space))
+        shown: Description = {
+            "IndexName": index.name,
+            "VectorAttribute": {"AttributeName": index.attribute},
+            "Projection": _projection(index),
+            "Dimensions": index.dimensions,
+            "DistanceFunction": index.function,
+            "IndexStatus": index.status,
+            "IndexSizeBytes": size,
+            "ItemCount": items,
+            "IndexArn": f"{self.arn}/index/{index.name}",
+        }
+        if index.schema:
+            roles = dict.fromkeys(index.filters, "INLINE_FILTER")
+            shown["SearchSchema"] = [
+                {"AttributeName": name, "SearchSchemaElementType": roles.get(name, "HASH")} for name in index.schema
+            ]
+        if index.backfilled_to is not None:
+            shown["Backfilling"] = True
+        return shown
 
     def _options(self) -> Description:
         entry = self.entry
@@ -88,13 +111,10 @@ class _Describer(msgspec.Struct, frozen=True):
 
     def _index(self, index: IndexEntry) -> Description:
         items, size = self.count(space_bytes(index.space))
-        projection: Description = {"ProjectionType": index.projection}
-        if index.included:
-            projection["NonKeyAttributes"] = index.included
         return {
             "IndexName": index.name,
             "KeySchema": key_schema(KeyNames.of(index)),
-            "Projection": projection,
+            "Projection": _projection(index),
             "IndexSizeBytes": size,
             "ItemCount": items,
             "IndexArn": f"{self.arn}/index/{index.name}",
@@ -112,6 +132,13 @@ class _Describer(msgspec.Struct, frozen=True):
             "ProvisionedThroughput": _throughput(throughput, self.now),
             "WarmThroughput": {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write, "Status": "ACTIVE"},
         } | {name: settings[name] for name in SHOWN_AS_KEPT if name in settings}
+
+
+def _projection(index: IndexEntry | VectorIndexEntry) -> Description:
+    projection: Description = {"ProjectionType": index.projection}
+    if index.included:
+        projection["NonKeyAttributes"] = index.included
+    return projection
 
 
 def key_schema(keys: KeyNames) -> list[Description]:

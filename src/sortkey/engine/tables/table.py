@@ -23,6 +23,7 @@ import msgspec
 from sortkey.engine.requests.shapes import INVALID
 from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry
 from sortkey.engine.rows.records import OWNER_BYTES, PARTITION_END, SPACE_BYTES, space_bytes
+from sortkey.engine.tables.vector_index import VectorIndex
 from sortkey.errors import ValidationException
 from sortkey.expressions import KeyAttribute, KeyAttributes, reject_nested_keys
 from sortkey.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
@@ -189,6 +190,7 @@ class Index(Keyed):
 
 class Table(Keyed):
     __slots__ = (
+        "all_indexes",
         "attribute_types",
         "entry",
         "fast_row_key",
@@ -204,6 +206,7 @@ class Table(Keyed):
         "sort",
         "stream",
         "ttl_attribute",
+        "vector_indexes",
     )
 
     def __init__(self, entry: TableEntry) -> None:
@@ -228,7 +231,9 @@ class Table(Keyed):
         if entry.streams and entry.streams[-1].disabled is None:
             self.stream = entry.streams[-1]
         self.ttl_attribute = entry.ttl_attribute
-        self.followed = bool(self.indexes) or self.stream is not None or self.ttl_attribute is not None
+        self.vector_indexes = {index.name: VectorIndex(index, entry) for index in entry.vector_indexes}
+        self.all_indexes: tuple[Index | VectorIndex, ...] = (*self.indexes.values(), *self.vector_indexes.values())
+        self.followed = bool(self.all_indexes) or self.stream is not None or self.ttl_attribute is not None
         """Whether a write changes more than the item's row and the counts."""
         key = (self.text_prefix, self.partition, self.sort)
         self.fast_row_key = compile_row_key(*key, exact=True)
@@ -468,6 +473,21 @@ def check_index_keys(table: Table, item: Item, changed: Container[str] | None = 
             raise EmptyKey(empty.format(TYPE_NAMES[key_type], index, name))
     for each in table.indexes.values():
         _check_index_lengths(each, item, changed)
+    for vector_index in table.vector_indexes.values():
+        _check_partition(vector_index, item, changed)
+        vector_index.check(item, changed)
+
+
+def _check_partition(index: VectorIndex, item: Item, changed: Container[str] | None) -> None:
+    """The HASH attribute of a vector index must not be empty, in the words for keys of other indexes."""
+    if index.partition is None:
+        return
+    name, tag = index.partition
+    value = item.get(name)
+    if value is None or tag not in value or value[tag] or (changed is not None and name not in changed):
+        return
+    empty = _EMPTY_INDEX_KEY if changed is None else _EMPTY_UPDATED_INDEX_KEY
+    raise EmptyKey(empty.format(TYPE_NAMES[tag], index.name, name))
 
 
 def _check_index_lengths(index: Index, item: Item, changed: Container[str] | None) -> None:

@@ -16,8 +16,10 @@ from sortkey.engine.requests.tables import (
     StreamSpecification,
     UpdateGlobalSecondaryIndexAction,
     UpdateTable,
+    VectorIndexUpdate,
 )
-from sortkey.engine.rows.catalog_entries import IndexEntry, TableEntry, ThroughputEntry
+from sortkey.engine.rows.catalog_entries import IndexEntry, TableEntry, ThroughputEntry, VectorIndexEntry
+from sortkey.engine.tables import vector_definition
 from sortkey.engine.tables.core import Core
 from sortkey.engine.tables.definition import (
     KeyNames,
@@ -48,6 +50,7 @@ CHANGES: Final = (
     "billing_mode",
     "provisioned_throughput",
     "global_secondary_index_updates",
+    "vector_index_updates",
     "stream_specification",
     "sse_specification",
     "table_class",
@@ -60,7 +63,7 @@ CHANGES: Final = (
 class IndexChanges(NamedTuple):
     entry: TableEntry
     """New indexes have no space yet."""
-    dropped: list[IndexEntry]
+    dropped: list[IndexEntry | VectorIndexEntry]
 
 
 def check_changes_something(request: UpdateTable) -> None:
@@ -76,7 +79,9 @@ def plan_update(core: Core, entry: TableEntry, request: UpdateTable, now: float)
     _check_stream_change(entry, request.stream_specification)
     updated = _with_billing(entry, request, now)
     definitions = read_attributes(request.attribute_definitions or [])
-    changes = _change_indexes(updated, request.global_secondary_index_updates or [], definitions, now)
+    changes = _change_indexes(
+        updated, request.global_secondary_index_updates or [], request.vector_index_updates or [], definitions, now
+    )
     updated = changes.entry
     if entry.billing_mode == ON_DEMAND and updated.billing_mode == PROVISIONED:
         _check_indexes_provisioned(updated)
@@ -92,6 +97,8 @@ def plan_update(core: Core, entry: TableEntry, request: UpdateTable, now: float)
 
 def _with_billing(entry: TableEntry, request: UpdateTable, now: float) -> TableEntry:
     mode = request.billing_mode or entry.billing_mode
+    if entry.vector_indexes:
+        vector_definition.check_on_demand(mode)
     requested = request.provisioned_throughput
     if mode == entry.billing_mode and requested is None:
         return entry
@@ -130,15 +137,20 @@ def _check_stream_change(entry: TableEntry, requested: StreamSpecification | Non
 
 
 def _change_indexes(
-    entry: TableEntry, updates: list[GlobalSecondaryIndexUpdate], definitions: dict[str, str], now: float
+    entry: TableEntry,
+    updates: list[GlobalSecondaryIndexUpdate],
+    vector_updates: list[VectorIndexUpdate],
+    definitions: dict[str, str],
+    now: float,
 ) -> IndexChanges:
-    """The table entry after GlobalSecondaryIndexUpdates, with its AttributeDefinitions; raises AWS's errors."""
+    """The table entry after its indexes' updates, with its AttributeDefinitions; raises AWS's errors."""
     actions = [_action(update) for update in updates]
+    vector_actions = vector_definition.actions_of(vector_updates)
     _check_one_per_index(actions)
-    _check_one_online(entry, actions)
+    _check_one_online(entry, actions, vector_actions)
     _check_same_types(entry, definitions)
     indexes = {index.name: index for index in entry.indexes}
-    dropped: list[IndexEntry] = []
+    dropped: list[IndexEntry | VectorIndexEntry] = []
     for action in actions:
         if isinstance(action, DeleteGlobalSecondaryIndexAction):
             dropped.append(_drop_index(indexes, action))
@@ -148,7 +160,9 @@ def _change_indexes(
             indexes[action.index_name] = _update_index(entry, indexes, action, now)
     after = list(indexes.values())
     check_projected_total(after)
-    return IndexChanges(_with_attributes(entry, after, definitions), dropped)
+    vectors = vector_definition.change_vector_indexes(entry, after, vector_actions, definitions)
+    changed = msgspec.structs.replace(entry, indexes=after, vector_indexes=vectors.indexes)
+    return IndexChanges(_with_attributes(changed, definitions), [*dropped, *vectors.dropped])
 
 
 def _action(update: GlobalSecondaryIndexUpdate) -> Action:
@@ -169,14 +183,17 @@ def _check_one_per_index(actions: list[Action]) -> None:
         seen.add(action.index_name)
 
 
-def _check_one_online(entry: TableEntry, actions: list[Action]) -> None:
+def _check_one_online(entry: TableEntry, actions: list[Action], vector_actions: list[vector_definition.Action]) -> None:
     """While an index is being filled, it may be dropped, but no other index may be created or dropped."""
     changed_online = {
-        action.index_name for action in actions if not isinstance(action, UpdateGlobalSecondaryIndexAction)
+        action.index_name
+        for action in (*actions, *vector_actions)
+        if not isinstance(action, UpdateGlobalSecondaryIndexAction)
     }
     if not changed_online:
         return
-    filling = {index.name for index in entry.indexes if index.backfilled_to is not None}
+    existing: list[IndexEntry | VectorIndexEntry] = [*entry.indexes, *entry.vector_indexes]
+    filling = {index.name for index in existing if index.backfilled_to is not None}
     if len(changed_online | filling) > 1:
         raise LimitExceededException(
             "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
@@ -246,9 +263,10 @@ def _index_throughput(entry: TableEntry, name: str, requested: ProvisionedThroug
     return read_units(requested, name)
 
 
-def _with_attributes(entry: TableEntry, indexes: list[IndexEntry], definitions: dict[str, str]) -> TableEntry:
+def _with_attributes(entry: TableEntry, definitions: dict[str, str]) -> TableEntry:
     """Removes definitions that no key uses any more; a new definition that no key uses is an error."""
-    used = used_attributes(KeyNames(entry.partition, entry.sort), indexes)
+    searched = vector_definition.used_by(entry.vector_indexes)
+    used = used_attributes(KeyNames(entry.partition, entry.sort), entry.indexes, searched)
     known = entry.attributes | definitions
     if any(name not in used and name not in entry.attributes for name in definitions):
         raise ValidationException(
@@ -256,4 +274,4 @@ def _with_attributes(entry: TableEntry, indexes: list[IndexEntry], definitions: 
             f"AttributeDefinitions: {listed(definitions)}, keys used: {listed(name for name in known if name in used)}"
         )
     attributes = {name: tag for name, tag in known.items() if name in used}
-    return msgspec.structs.replace(entry, indexes=indexes, attributes=attributes)
+    return msgspec.structs.replace(entry, attributes=attributes)

@@ -115,9 +115,14 @@ def _active(context: Context, table: Table, but: tuple[str, ...] = ("CREATING",)
     """The description of a table, once it has none of these states any more: it is no longer being created."""
     while True:
         description = yield from describe(context, table.name)
-        if description is not None and description["TableStatus"] not in but:
+        if description is not None and description["TableStatus"] not in but and _are_searchable(description):
             return description
         yield POLL
+
+
+def _are_searchable(description: dict[str, Any]) -> bool:
+    """Whether the store has made the vector indexes, which takes AWS a little longer."""
+    return all(each["IndexStatus"] == "ACTIVE" for each in description.get("VectorIndexes", ()))
 
 
 def _compare_active(context: Context, table: Table) -> Steps[list[str]]:

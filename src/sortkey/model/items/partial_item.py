@@ -22,7 +22,7 @@ from msgspec import UNSET
 from sortkey.model.errors import PartialItem
 from sortkey.model.fields.codec import Row
 from sortkey.model.items.key import WHOLE
-from sortkey.model.items.schema import Schema
+from sortkey.model.items.schema import Schema, VectorLayout
 from sortkey.model.keys.key_layout import KeyLayout
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -104,6 +104,10 @@ def _held_by_keys(schema: Schema[Any], row: Row) -> dict[str, Any]:
 @lru_cache
 def _unprojected(schema: Schema[Any], index: str) -> frozenset[str]:
     """The fields whose attributes the index does not have by its declaration."""
+    vectors = next((each for each in schema.vectors.values() if each.index == index), None)
+    if vectors is not None:
+        held = _projected_with_vector(schema, vectors)
+        return frozenset(name for name in schema.codec.by_name if held.isdisjoint(schema.attributes_with(name)))
     layout = next((each for each in schema.indexes.values() if each.index == index), None)
     held = projected_attributes(schema, layout)
     return frozenset(name for name in schema.codec.by_name if held.isdisjoint(schema.attributes_with(name)))
@@ -114,6 +118,15 @@ def projected_attributes(schema: Schema[Any], layout: KeyLayout | None) -> froze
     keys = {part.name for each in (schema.primary, layout) if each is not None for part in each.attributes}
     listed = layout.projection if layout is not None and isinstance(layout.projection, tuple) else ()
     return frozenset(keys.union(listed))
+
+
+def _projected_with_vector(schema: Schema[Any], layout: VectorLayout) -> frozenset[str]:
+    """The attributes that a search returns: the vector is not among them, unless it is asked for."""
+    if layout.projection == "ALL":
+        return schema.codec.attributes.union(schema.key_names) - {layout.attribute}
+    listed = layout.projection if isinstance(layout.projection, tuple) else ()
+    keys = (part.name for part in schema.primary.attributes)
+    return frozenset({*keys, *listed, *(each.name for each in layout.compared)}) - {layout.attribute}
 
 
 def partial_class(owner: type[T], index: str) -> type[T]:

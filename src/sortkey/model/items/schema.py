@@ -18,7 +18,7 @@ from sortkey.model.items.family import Family, is_root
 from sortkey.model.items.revision import revision_of
 from sortkey.model.items.row_reader import RowReader
 from sortkey.model.items.stamps import ComputedField, Stamps, stamps_of
-from sortkey.model.keys.key_attribute import KeyAttribute
+from sortkey.model.keys.key_attribute import KeyAttribute, NativeAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 
 
@@ -55,6 +55,42 @@ T = TypeVar("T", bound=msgspec.Struct)
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
 
+class VectorLayout(msgspec.Struct, frozen=True):
+    """A vector index of a class."""
+
+    name: str
+    """The name of the class attribute."""
+    index: str
+    """DynamoDB's name."""
+    vector: str
+    """The field with the vector."""
+    attribute: str
+    """Its attribute."""
+    dimensions: int
+    distance: str
+    partition: NativeAttribute | None
+    """What every search must give."""
+    filters: tuple[NativeAttribute, ...]
+    """What a search may give."""
+    projection: str | tuple[str, ...]
+    """ALL, KEYS_ONLY, or attributes."""
+
+    @property
+    def compared(self) -> tuple[NativeAttribute, ...]:
+        return self.filters if self.partition is None else (self.partition, *self.filters)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Those that a path may have."""
+        return tuple(each.field.name for each in self.compared)
+
+    @property
+    def definition(self) -> tuple[Any, ...]:
+        """What classes that share the index must agree on."""
+        compared = tuple((each.name, each.tag) for each in self.compared)
+        return self.attribute, self.dimensions, self.distance, self.partition is None, compared, self.projection
+
+
 class Schema(Generic[T]):
     def __init__(
         self,
@@ -65,6 +101,7 @@ class Schema(Generic[T]):
         indexes: Mapping[str, KeyLayout],
         version: int,
         joined: Mapping[str, KeyLayout] | None = None,
+        vectors: Mapping[str, VectorLayout] | None = None,
     ) -> None:
         self.owner = owner
         self.name = owner.__name__
@@ -73,6 +110,8 @@ class Schema(Generic[T]):
         self.primary = primary
         self.indexes = dict(indexes)
         """By the name of the class attribute; `layout.index` is the index name."""
+        self.vectors = dict(vectors or {})
+        """By the name of the class attribute."""
         self.version = version
         self._upgrades: dict[int, Upgrade] = {}
         self.tag = tag_of(owner)
@@ -84,7 +123,7 @@ class Schema(Generic[T]):
         """The schema for a store without multi-attribute index keys: the attributes of such a key are joined to one
         string. None if the class has no such index."""
         if joined is not None:
-            self.joined = Schema(owner, table, codec, primary, joined, version)
+            self.joined = Schema(owner, table, codec, primary, joined, version, vectors=vectors)
             self.joined._upgrades = self._upgrades
             self.joined.is_joined = True
 

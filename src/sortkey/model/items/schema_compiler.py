@@ -19,6 +19,7 @@ from sortkey.model.items.key import Declaration, Index, Key
 from sortkey.model.items.revision import revision_of
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema, T
 from sortkey.model.items.stamps import stamps_of
+from sortkey.model.items.vector_index import compile_vector_index, vector_declarations
 from sortkey.model.keys.key_attribute import (
     JoinedAttribute,
     KeyAttribute,
@@ -55,7 +56,8 @@ def compile_schema(owner: type[T], table: str, version: int) -> Schema[T]:
             for name, index in declared.items()
             if isinstance(index, Index)
         }
-    schema = Schema(owner, table, codec, compiler.primary, indexes, version, joined)
+    vectors = {name: compile_vector_index(owner, codec, each) for name, each in vector_declarations(owner).items()}
+    schema = Schema(owner, table, codec, compiler.primary, indexes, version, joined, vectors)
     _check_set_by_sessions(schema)
     for name, layout in schema.layouts.items():
         compiler.check_signature(declared[name], layout)

@@ -18,7 +18,7 @@ from sortkey.model.fields.codec import Row
 from sortkey.model.fields.real_types import RealTypes
 from sortkey.model.items.family import Family
 from sortkey.model.items.key import reject_name
-from sortkey.model.items.schema import Schema
+from sortkey.model.items.schema import Schema, VectorLayout
 from sortkey.model.keys.collision import close_ends, keys_may_collide
 from sortkey.model.keys.key_attribute import ShardedAttribute
 from sortkey.model.keys.key_layout import KeyLayout, Projection, declare_partition
@@ -156,6 +156,10 @@ class Table:
         """Adds a class; raises DeclarationError if it conflicts with another. A redefined class replaces itself."""
         name = f"{schema.owner.__module__}.{schema.owner.__qualname__}"
         self._check_ttl(schema)
+        if schema.vectors and self.settings.provisioned is not None:
+            raise DeclarationError(
+                f"table {self.name}: a table with vector indexes is paid on demand; leave out provisioned="
+            )
         for other_name, other in self._schemas.items():
             if other_name != name:
                 self._reject_conflict(other, schema)
@@ -208,6 +212,7 @@ class Table:
 
     def _reject_conflict(self, one: Schema[Any], other: Schema[Any]) -> None:
         self._reject_difference(one, other, one.primary, other.primary)
+        self._reject_other_vectors(one, other)
         for ours, theirs in (*_same_indexes(one, other), *_same_indexes(one.joined or one, other.joined or other)):
             self._reject_difference(one, other, ours, theirs)
         self._reject_other_types(one, other)
@@ -220,6 +225,15 @@ class Table:
                 f"table {self.name}: {one.name} {_shown(one.primary)} and {other.name} {_shown(other.primary)} "
                 f"could have the same key; start one of them with a literal of its own, or give both a tag"
             )
+
+    def _reject_other_vectors(self, one: Schema[Any], other: Schema[Any]) -> None:
+        for ours in one.vectors.values():
+            for theirs in other.vectors.values():
+                if ours.index == theirs.index and ours.definition != theirs.definition:
+                    raise DeclarationError(
+                        f"table {self.name}: {one.name}.{ours.name} and {other.name}.{theirs.name} are the vector "
+                        f"index {ours.index} and differ; classes in one index must declare the same"
+                    )
 
     def _reject_difference(self, one: Schema[Any], other: Schema[Any], ours: KeyLayout, theirs: KeyLayout) -> None:
         if _declared_partition(ours) == _declared_partition(theirs) and _shards(ours) != _shards(theirs):
@@ -275,6 +289,10 @@ class Table:
             for layout in schema.indexes.values():
                 found.setdefault(str(layout.index), []).append(layout)
         return found
+
+    def vector_indexes(self) -> dict[str, VectorLayout]:
+        """The vector indexes by their names."""
+        return {each.index: each for schema in self.schemas for each in schema.vectors.values()}
 
     def projection(self, index: str) -> Projection:
         """The projection that all classes in the index need."""

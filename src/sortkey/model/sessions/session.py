@@ -14,9 +14,10 @@ from sortkey.client import Client
 from sortkey.client.stores import Capabilities
 from sortkey.model.audit.report import EXAMPLES, AuditReport
 from sortkey.model.audit.table_audit import AuditOptions, AuditProgress, ShowProgress, TableAudit
-from sortkey.model.calls import create_tables, lookups, put_entry, queries, transaction, updates, writes
+from sortkey.model.calls import create_tables, lookups, nearest, put_entry, queries, transaction, updates, writes
 from sortkey.model.calls.fast_reads import FastReads, as_sequence
 from sortkey.model.calls.item_decoder import Undecodable
+from sortkey.model.calls.nearest import Neighbour
 from sortkey.model.calls.put_entry import PutEntryResult
 from sortkey.model.calls.queries import DEFAULT_BUDGET, Page
 from sortkey.model.calls.steps import Context
@@ -28,12 +29,14 @@ from sortkey.model.changes.typed_field import FieldName, name_of
 from sortkey.model.changes.write_conditions import PutOptions
 from sortkey.model.costs.explain import Explanation, explain
 from sortkey.model.costs.meter import Meter
+from sortkey.model.costs.vector_costs import VectorExplanation, explain_search
 from sortkey.model.fields.codec import Row
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
 from sortkey.model.items.key import BoundKey
 from sortkey.model.items.table import Table
+from sortkey.model.items.vector_index import VectorPath
 from sortkey.model.maintenance import scan_source, table_changes
 from sortkey.model.maintenance.delete_all import DeleteAll, DeleteOptions, DeleteResult
 from sortkey.model.maintenance.load import LoadOptions, LoadResult, LoadWork, ShowLoad
@@ -105,6 +108,7 @@ class Session:
         """What the store can do."""
         return self._context.capabilities
 
+    @overload
     def explain(
         self,
         path: AccessPath[Any],
@@ -113,13 +117,39 @@ class Session:
         row_bytes: int | None = None,
         sample: Sequence[Item] = (),
         consistent: bool = False,
-    ) -> Explanation:
+    ) -> Explanation: ...
+
+    @overload
+    def explain(
+        self, path: VectorPath[Any], *, rows: int | None = None, row_bytes: int | None = None
+    ) -> VectorExplanation: ...
+
+    def explain(
+        self,
+        path: AccessPath[Any] | VectorPath[Any],
+        *,
+        rows: int | None = None,
+        row_bytes: int | None = None,
+        sample: Sequence[Item] = (),
+        consistent: bool = False,
+    ) -> Explanation | VectorExplanation:
         """The request for a path, its index and its cost. The cost is computed from the rows and bytes given, from a
-        sample of items, or from what the meter has measured."""
+        sample of items, or from what the meter has measured. For a path of a vector index, `rows` is the number of
+        results."""
+        if isinstance(path, VectorPath):
+            return explain_search(path, rows, row_bytes)
         path = self._context.adapt(path)
         return explain(
             path, self.meter.reading(path.name), rows=rows, row_bytes=row_bytes, sample=sample, consistent=consistent
         )
+
+    def nearest(
+        self, path: VectorPath[T], vector: Sequence[float], k: int = 10, *, whole: bool = False
+    ) -> list[Neighbour[T]]:
+        """The items of a vector index that are most similar to the vector, the most similar first, with their scores.
+        They are partial: the index returns what it projects, and never the vector. With `whole`, they are read again
+        by their keys."""
+        return self._run(nearest.nearest(self._context, path, vector, k, whole))
 
     def get(
         self, path: AccessPath[T], *, consistent: bool = False, only: Iterable[FieldName] | None = None

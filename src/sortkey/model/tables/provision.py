@@ -12,6 +12,7 @@ from typing import Any, Final
 from sortkey.client.stores import Capabilities
 from sortkey.model.errors import Unsupported
 from sortkey.model.items.item import Item
+from sortkey.model.items.schema import VectorLayout
 from sortkey.model.items.table import REPLICATED, Table
 from sortkey.model.keys.key_layout import KeyLayout
 
@@ -40,6 +41,7 @@ def require_support(tables: Iterable[Table], store: Capabilities) -> None:
             "a stream": table.settings.stream is None or store.streams,
             "transactions": not table.settings.transactions or store.transactions,
         }
+        needs["vector indexes"] = store.vectors or not table.vector_indexes()
         for index in table.indexes():
             partial = table.projection(index) != "ALL"
             needs[f"a partial projection of index {index}"] = store.index_projections or not partial
@@ -53,6 +55,8 @@ def create_request(table: Table, *, native: bool = True) -> Members:
     primary = table.schemas[0].primary
     layouts = {name: layouts[0] for name, layouts in table.indexes(native=native).items()}
     types = {part.name: part.tag for layout in (primary, *layouts.values()) for part in layout.attributes}
+    vectors = table.vector_indexes().values()
+    types |= {part.name: part.tag for layout in vectors for part in layout.compared}
     members: Members = {
         "TableName": table.name,
         "AttributeDefinitions": [{"AttributeName": name, "AttributeType": tag} for name, tag in types.items()],
@@ -63,14 +67,26 @@ def create_request(table: Table, *, native: bool = True) -> Members:
         indexes = [_index(table, name, layout) for name, layout in layouts.items() if layout.local is local]
         if indexes:
             members[member] = indexes
+    if vectors:
+        members["VectorIndexes"] = [_vector_index(layout) for layout in vectors]
     if table.settings.stream is not None:
         members["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": table.settings.stream}
     return members
 
 
 def add_index_request(table: Table, index: str, *, native: bool = True) -> Members:
-    """The UpdateTable request that adds one of the declared global indexes to an existing table."""
+    """The UpdateTable request that adds one of the declared global or vector indexes to an existing table."""
     declared = create_request(table, native=native)
+    for vectors in declared.get("VectorIndexes", ()):
+        if vectors["IndexName"] == index:
+            names = {each["AttributeName"] for each in vectors.get("SearchSchema", ())}
+            return {
+                "TableName": table.name,
+                "AttributeDefinitions": [
+                    each for each in declared["AttributeDefinitions"] if each["AttributeName"] in names
+                ],
+                "VectorIndexUpdates": [{"Create": vectors}],
+            }
     (wanted,) = (each for each in declared["GlobalSecondaryIndexes"] if each["IndexName"] == index)
     names = {each["AttributeName"] for each in wanted["KeySchema"]}
     return {
@@ -132,6 +148,29 @@ def _index(table: Table, name: str, layout: KeyLayout) -> Members:
     members: Members = {"IndexName": name, "KeySchema": _key_schema(layout), "Projection": described}
     if table.settings.provisioned is not None and not layout.local:
         members["ProvisionedThroughput"] = _throughput(table.settings.provisioned)
+    return members
+
+
+def _vector_index(layout: VectorLayout) -> Members:
+    projection = layout.projection
+    described: Members = {"ProjectionType": projection}
+    if isinstance(projection, tuple):
+        described = {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(projection)}
+    members: Members = {
+        "IndexName": layout.index,
+        "VectorAttribute": {"AttributeName": layout.attribute},
+        "Projection": described,
+        "Dimensions": layout.dimensions,
+        "DistanceFunction": layout.distance,
+    }
+    if layout.compared:
+        members["SearchSchema"] = [
+            {
+                "AttributeName": part.name,
+                "SearchSchemaElementType": "HASH" if part is layout.partition else "INLINE_FILTER",
+            }
+            for part in layout.compared
+        ]
     return members
 
 
@@ -220,7 +259,8 @@ def has_index(description: Mapping[str, Any], index: str) -> bool:
 def is_active(description: Mapping[str, Any], index: str) -> bool:
     """Whether an index is built; a local one always is."""
     states: dict[str, str] = {
-        each["IndexName"]: each["IndexStatus"] for each in description.get("GlobalSecondaryIndexes", [])
+        each["IndexName"]: each["IndexStatus"]
+        for each in (*description.get("GlobalSecondaryIndexes", ()), *description.get("VectorIndexes", ()))
     }
     return states.get(index, "ACTIVE") == "ACTIVE"
 
@@ -289,4 +329,14 @@ def _indexes(table: Mapping[str, Any]) -> dict[str, str]:
             held = ", ".join([projection["ProjectionType"], *listed])
             local = ", local" if member.startswith("Local") else ""
             found[index["IndexName"]] = f"{_key(index, table)} with {held}{local}"
+    for index in table.get("VectorIndexes", ()):
+        found[index["IndexName"]] = _described_vectors(index)
     return found
+
+
+def _described_vectors(index: Mapping[str, Any]) -> str:
+    roles = [f"{each['AttributeName']} {each['SearchSchemaElementType']}" for each in index.get("SearchSchema", ())]
+    projection = index["Projection"]
+    held = ", ".join([projection["ProjectionType"], *sorted(projection.get("NonKeyAttributes", ()))])
+    vector = f"{index['VectorAttribute']['AttributeName']} ({index['Dimensions']}, {index['DistanceFunction']})"
+    return f"{', '.join([vector, *roles])} with {held}"

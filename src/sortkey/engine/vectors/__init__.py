@@ -1,0 +1,1 @@
+"""Searches of vector indexes: what they keep in memory, and the scores."""
