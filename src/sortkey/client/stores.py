@@ -43,17 +43,23 @@ class Capabilities:
     """Whether an index key may have several attributes, not joined into one."""
     ties_by_hash: bool = False
     """Whether an index orders rows with equal keys by `values.key_bytes.row_hash`."""
-    cloud: bool = True
-    """Whether the store has regions and backups of its own: point-in-time recovery and replicas. Others are copied and
-    replicated by their own means, so a table is created there without."""
+    recovery: bool = True
+    """Whether the store has point-in-time recovery. In others, a table is created without."""
+    regions: bool = True
+    """Whether the store has regions, and so replicas. In others, a table is created without."""
 
 
-EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True, ties_by_hash=True, cloud=False)
-SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True, ties_by_hash=True, cloud=False)
+EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True, ties_by_hash=True, regions=False)
+SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True, ties_by_hash=True, regions=False)
 AWS: Final = Capabilities("DynamoDB", multi_attribute_index_keys=True)
-DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local", cloud=False)
+DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local", recovery=False, regions=False)
 ALTERNATOR: Final = Capabilities(
-    "ScyllaDB Alternator", transactions=False, consumed_capacity=False, index_projections=False, cloud=False
+    "ScyllaDB Alternator",
+    transactions=False,
+    consumed_capacity=False,
+    index_projections=False,
+    recovery=False,
+    regions=False,
 )
 UNKNOWN: Final = Capabilities("an unknown endpoint")
 """Assumed to be compatible."""

@@ -42,6 +42,8 @@ NOT_SUPPORTED_MEMBERS: Final = {
     "CreateTable.GlobalTableSettingsReplicationMode",
     "CreateTable.GlobalTableSourceArn",
     "CreateTable.VectorIndexes",
+    "RestoreTableFromBackup.VectorIndexOverride",
+    "RestoreTableToPointInTime.VectorIndexOverride",
     "UpdateTable.DisassociationProtectionEnabled",
     "UpdateTable.GlobalTableSettingsReplicationMode",
     "UpdateTable.GlobalTableWitnessUpdates",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from sortkey.engine.operations import features, policies
+from sortkey.engine.operations import backups, features, policies, recovery, restores
 from sortkey.engine.operations.batches import batch_get_item, batch_write_item
 from sortkey.engine.operations.items import delete_item, get_item, put_item, update_item
 from sortkey.engine.operations.queries import query, scan
@@ -33,7 +33,8 @@ SlicedRead = Callable[[Core, Any], Slices[Answer]]
 Write = Callable[[Core, Any], Work]
 
 READS: Final[dict[str, Read]] = {
-    "DescribeContinuousBackups": features.describe_continuous_backups,
+    "DescribeBackup": backups.describe_backup,
+    "DescribeContinuousBackups": recovery.describe_continuous_backups,
     "DescribeContributorInsights": features.describe_contributor_insights,
     "DescribeEndpoints": features.describe_endpoints,
     "DescribeGlobalTable": features.describe_global_table,
@@ -48,7 +49,7 @@ READS: Final[dict[str, Read]] = {
     "GetRecords": get_records,
     "GetResourcePolicy": policies.get_resource_policy,
     "GetShardIterator": get_shard_iterator,
-    "ListBackups": features.list_backups,
+    "ListBackups": backups.list_backups,
     "ListContributorInsights": features.list_contributor_insights,
     "ListExports": features.list_exports,
     "ListGlobalTables": features.list_global_tables,
@@ -56,7 +57,6 @@ READS: Final[dict[str, Read]] = {
     "ListStreams": list_streams,
     "ListTables": list_tables,
     "ListTagsOfResource": list_tags_of_resource,
-    "UpdateContinuousBackups": features.update_continuous_backups,
 }
 
 SLICED_READS: Final[dict[str, SlicedRead]] = {
@@ -68,15 +68,20 @@ SLICED_READS: Final[dict[str, SlicedRead]] = {
 
 WRITES: Final[dict[str, Write]] = {
     "BatchWriteItem": batch_write_item,
+    "CreateBackup": backups.create_backup,
     "CreateTable": create_table,
+    "DeleteBackup": backups.delete_backup,
     "DeleteItem": delete_item,
     "DeleteResourcePolicy": policies.delete_resource_policy,
     "DeleteTable": delete_table,
     "PutItem": put_item,
     "PutResourcePolicy": policies.put_resource_policy,
+    "RestoreTableFromBackup": restores.restore_table_from_backup,
+    "RestoreTableToPointInTime": restores.restore_table_to_point_in_time,
     "TagResource": tag_resource,
     "TransactWriteItems": transact_write_items,
     "UntagResource": untag_resource,
+    "UpdateContinuousBackups": recovery.update_continuous_backups,
     "UpdateItem": update_item,
     "UpdateTable": update_table,
     "UpdateTimeToLive": update_time_to_live,

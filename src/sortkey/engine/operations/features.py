@@ -9,10 +9,8 @@ from sortkey.engine.requests import features, table_name_of
 from sortkey.engine.tables.core import Answer, Core
 from sortkey.engine.tables.table import Table
 from sortkey.errors import (
-    ContinuousBackupsUnavailableException,
     GlobalTableNotFoundException,
     ResourceNotFoundException,
-    TableNotFoundException,
 )
 
 
@@ -30,31 +28,6 @@ def describe_endpoints(core: Core, _request: features.DescribeEndpoints) -> Answ
     """Clients of this store are given an endpoint, and so do not call it by themselves."""
     address = f"dynamodb.{core.settings.region}.amazonaws.com"
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]}
-
-
-def describe_continuous_backups(core: Core, request: features.DescribeContinuousBackups) -> Answer:
-    return _backups(core, request.table_name)
-
-
-def update_continuous_backups(core: Core, request: features.UpdateContinuousBackups) -> Answer:
-    answer = _backups(core, request.table_name)
-    if request.point_in_time_recovery_specification.point_in_time_recovery_enabled:
-        raise ContinuousBackupsUnavailableException("Point-in-time recovery is not supported here")
-    return answer
-
-
-def _backups(core: Core, table: str) -> Answer:
-    """In DynamoDB, continuous backups are enabled for every table; only point-in-time recovery can be switched."""
-    name = table_name_of(table)
-    with core.read() as transaction:
-        if core.catalog.find(transaction, name) is None:
-            raise TableNotFoundException(f"Table not found: {name}")
-    return {
-        "ContinuousBackupsDescription": {
-            "ContinuousBackupsStatus": "ENABLED",
-            "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"},
-        }
-    }
 
 
 def describe_contributor_insights(core: Core, request: features.DescribeContributorInsights) -> Answer:
@@ -82,10 +55,6 @@ def describe_global_table(_core: Core, request: features.DescribeGlobalTable) ->
 
 def describe_global_table_settings(_core: Core, request: features.DescribeGlobalTableSettings) -> Answer:
     raise _no_global_table(request.global_table_name)
-
-
-def list_backups(_core: Core, _request: features.ListBackups) -> Answer:
-    return {"BackupSummaries": []}
 
 
 def list_contributor_insights(_core: Core, _request: features.ListContributorInsights) -> Answer:

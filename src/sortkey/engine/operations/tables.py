@@ -10,6 +10,7 @@ import uuid
 
 import msgspec
 
+from sortkey.engine.operations import backups
 from sortkey.engine.operations.policies import new_policy
 from sortkey.engine.operations.tags import read_tags
 from sortkey.engine.requests import table_name_of
@@ -24,12 +25,14 @@ from sortkey.engine.requests.tables import (
     UpdateTable,
     UpdateTimeToLive,
 )
-from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry
+from sortkey.engine.rows.catalog_entries import IndexEntry, Source, StreamEntry, TableEntry
+from sortkey.engine.rows.job_records import RESTORES
+from sortkey.engine.rows.records import space_bytes
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams.stream_writer import close_stream, new_stream
-from sortkey.engine.tables import description, expiry_index
-from sortkey.engine.tables.core import Answer, Core, Work, new_space, release_space
-from sortkey.engine.tables.definition import NO_SPACE_YET, check_stream, define_table
+from sortkey.engine.tables import change_log, description, expiry_index
+from sortkey.engine.tables.core import Answer, Core, Work, drop_count, new_space, release_space
+from sortkey.engine.tables.definition import NO_SPACE_YET, TableDefinition, check_stream, define_table
 from sortkey.engine.tables.resource_policy import parse_policy
 from sortkey.engine.tables.settings import ON_DEMAND, reject_unsupported, table_settings
 from sortkey.engine.tables.update import check_changes_something, plan_update
@@ -52,19 +55,8 @@ def create_table(core: Core, request: CreateTable) -> Work:
     def work(batch: WriteBatch) -> Answer:
         if core.catalog.find(batch.transaction, name) is not None:
             raise ResourceInUseException(f"Table already exists: {name}")
-        created = round(batch.now, 3)
-        entry = TableEntry(
-            name=name,
-            space=new_space(batch),
-            id=table_id,
-            created=created,
-            attributes=definition.attributes,
-            partition=definition.keys.partition,
-            sort=definition.keys.sort,
-            indexes=[msgspec.structs.replace(index, space=new_space(batch)) for index in definition.indexes],
-            billing_mode=definition.billing_mode,
-            on_demand_since=created if definition.billing_mode == ON_DEMAND else None,
-            throughput=definition.throughput,
+        entry = msgspec.structs.replace(
+            new_entry(batch, name, table_id, definition),
             streams=_first_stream(core, batch, request.stream_specification),
             deletion_protection=bool(request.deletion_protection_enabled),
             table_class=request.table_class,
@@ -76,6 +68,24 @@ def create_table(core: Core, request: CreateTable) -> Work:
         return {"TableDescription": description.describe_in_batch(core, batch, entry)}
 
     return work
+
+
+def new_entry(batch: WriteBatch, name: str, table_id: str, definition: TableDefinition) -> TableEntry:
+    """A new table with its spaces."""
+    created = round(batch.now, 3)
+    return TableEntry(
+        name=name,
+        space=new_space(batch),
+        id=table_id,
+        created=created,
+        attributes=definition.attributes,
+        partition=definition.keys.partition,
+        sort=definition.keys.sort,
+        indexes=[msgspec.structs.replace(index, space=new_space(batch)) for index in definition.indexes],
+        billing_mode=definition.billing_mode,
+        on_demand_since=created if definition.billing_mode == ON_DEMAND else None,
+        throughput=definition.throughput,
+    )
 
 
 def _first_stream(core: Core, batch: WriteBatch, requested: StreamSpecification | None) -> list[StreamEntry]:
@@ -111,7 +121,7 @@ def update_table(core: Core, request: UpdateTable) -> Work:
     check_stream(request.stream_specification)
 
     def work(batch: WriteBatch) -> Answer:
-        before = core.catalog.require_named(batch.transaction, name).entry
+        before = core.catalog.require_active(batch.transaction, name).entry
         planned, dropped = plan_update(core, before, request, round(batch.now, 3))
         for index in dropped:
             release_space(batch, index.space)
@@ -152,15 +162,25 @@ def delete_table(core: Core, request: DeleteTable) -> Work:
             )
         shown = description.describe_in_batch(core, batch, entry)
         core.catalog.remove(batch, name)
-        for space in (
-            entry.space,
-            *(index.space for index in entry.indexes),
-            *(stream.space for stream in entry.streams),
-        ):
+        _end_restore(core, batch, entry)
+        if entry.recovery is not None:
+            backups.keep_deleted(batch, entry)
+        drop_count(batch, space_bytes(entry.space))
+        for space in (*(index.space for index in entry.indexes), *(stream.space for stream in entry.streams)):
             release_space(batch, space)
+        change_log.release(core, batch, Source(entry, 0))
         return {"TableDescription": shown | {"TableStatus": "DELETING"}}
 
     return work
+
+
+def _end_restore(core: Core, batch: WriteBatch, entry: TableEntry) -> None:
+    """Give up what fills a table that is deleted before it is whole."""
+    restore = RESTORES.find(batch.transaction, entry.id)
+    if restore is not None:
+        RESTORES.remove(batch, entry.id)
+        if restore.source is not None:
+            change_log.release(core, batch, restore.source)
 
 
 def update_time_to_live(core: Core, request: UpdateTimeToLive) -> Work:
@@ -168,7 +188,7 @@ def update_time_to_live(core: Core, request: UpdateTimeToLive) -> Work:
     requested = request.time_to_live_specification
 
     def work(batch: WriteBatch) -> Answer:
-        entry = core.catalog.require_named(batch.transaction, name).entry
+        entry = core.catalog.require_active(batch.transaction, name).entry
         _check_time_to_live(entry.ttl_attribute, requested)
         if requested.enabled:
             entry = expiry_index.enable(batch, entry, requested.attribute_name)

@@ -7,13 +7,16 @@ The first four bytes of a key are its *space*:
     space 2        expiry index                              number(4) second(8) row(…)      → nothing
     space 3        idempotency tokens                        blake2b-128 of the token        → second(8) digest(16)
     space 4        released spaces, to be emptied            space(4)                        → nothing
-    space 16 …     one per table, index and stream, numbered in order of creation, never reused
+    space 16 …     one per table, index, stream, change log and backup, numbered in order of creation, never reused
 
 A table's or index's rows:
 
     table row      space(4) partition(16) sort(…)            → size and flags(4) item as DynamoDB JSON
     index row      space(4) partition(16) sort(…) owner(16)  → size and flags(4) projected item as DynamoDB JSON
     stream record  space(4) shard(4) sequence(8)             → millisecond and flag(8) record as DynamoDB Streams JSON
+    change         space(4) partition(16) sort(…) moment(8)
+                                                             → size and flags(4) the item before it
+    block          space(4) number(4)                        → rows of a backup, compressed
     trim mark      space(4) shard(4) 0(8)                    → the last sequence number removed from the shard(8)
 
 Every value but the format version ends in its seal(8), the checksums of `storage/sealed.py`; it is left out above.
@@ -67,6 +70,7 @@ FIRST_FREE: Final = 16
 CATALOG_VERSION: Final = CATALOG + b"version"
 NEXT_SPACE: Final = CATALOG + b"next-space"
 LAST_SEQUENCE: Final = CATALOG + b"last-sequence"
+LAST_MOMENT: Final = CATALOG + b"last-moment"
 TABLE_PREFIX: Final = CATALOG + b"table/"
 TABLE_END: Final = TABLE_PREFIX + b"\xff"
 
@@ -160,6 +164,7 @@ def _owned(value: bytes) -> list[tuple[int, str]]:
         (entry.space, f"table {entry.name}"),
         *((index.space, f"index {entry.name}/{index.name}") for index in entry.indexes),
         *((stream.space, f"stream {entry.name}/{stream.label}") for stream in entry.streams),
+        (entry.log, f"the change log of table {entry.name}"),
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry, ThroughputEntry
+from sortkey.engine.rows.catalog_entries import IndexEntry, RestoredEntry, StreamEntry, TableEntry, ThroughputEntry
 from sortkey.engine.rows.records import space_bytes
 from sortkey.engine.rows.write_batch import WriteBatch, read_count
 from sortkey.engine.tables.core import Core
@@ -30,13 +30,7 @@ def describe(core: Core, transaction: Transaction, entry: TableEntry) -> Descrip
 
 def describe_in_batch(core: Core, batch: WriteBatch, entry: TableEntry) -> Description:
     """The table inside a write batch, with the counts of the batch so far."""
-
-    def count(space: bytes) -> tuple[int, int]:
-        items, size = read_count(batch.transaction, space)
-        more_items, more_size = batch.counts.get(space, (0, 0))
-        return items + more_items, size + more_size
-
-    return _Describer(core.table_arn(entry.name), entry, batch.now, count).table()
+    return _Describer(core.table_arn(entry.name), entry, batch.now, batch.count_of).table()
 
 
 class _Describer(msgspec.Struct, frozen=True):
@@ -54,7 +48,7 @@ class _Describer(msgspec.Struct, frozen=True):
             ],
             "TableName": entry.name,
             "KeySchema": key_schema(KeyNames(entry.partition, entry.sort)),
-            "TableStatus": "ACTIVE",
+            "TableStatus": "ACTIVE" if entry.is_filled else "CREATING",
             "CreationDateTime": entry.created,
             "TableSizeBytes": size,
             "ItemCount": items,
@@ -84,24 +78,24 @@ class _Describer(msgspec.Struct, frozen=True):
             shown["TableClassSummary"] = {"TableClass": entry.table_class}
         if entry.streams:
             shown |= _stream(self.arn, entry.streams[-1])
+        if entry.restored is not None:
+            shown["RestoreSummary"] = _restore_summary(entry.restored, entry.is_filled)
         return shown
 
     def _index(self, index: IndexEntry) -> Description:
         items, size = self.count(space_bytes(index.space))
-        projection: Description = {"ProjectionType": index.projection}
-        if index.included:
-            projection["NonKeyAttributes"] = index.included
         return {
             "IndexName": index.name,
             "KeySchema": key_schema(KeyNames.of(index)),
-            "Projection": projection,
+            "Projection": projection(index),
             "IndexSizeBytes": size,
             "ItemCount": items,
             "IndexArn": f"{self.arn}/index/{index.name}",
         }
 
     def _global_index(self, index: IndexEntry) -> Description:
-        shown = self._index(index) | {"IndexStatus": index.status} | self._capacity(index.throughput, index.settings)
+        status = index.status if self.entry.is_filled else "CREATING"
+        shown = self._index(index) | {"IndexStatus": status} | self._capacity(index.throughput, index.settings)
         if index.backfilled_to is not None:
             shown["Backfilling"] = True
         return shown
@@ -119,6 +113,11 @@ def key_schema(keys: KeyNames) -> list[Description]:
     return partition + [{"AttributeName": name, "KeyType": "RANGE"} for name in keys.sort_names]
 
 
+def projection(index: IndexEntry) -> Description:
+    shown: Description = {"ProjectionType": index.projection}
+    return shown | {"NonKeyAttributes": index.included} if index.included else shown
+
+
 def _throughput(entry: ThroughputEntry, now: float) -> Description:
     shown: Description = {
         "NumberOfDecreasesToday": decreases_today(entry, now),
@@ -130,6 +129,15 @@ def _throughput(entry: ThroughputEntry, now: float) -> Description:
     if entry.decreased is not None:
         shown["LastDecreaseDateTime"] = entry.decreased
     return shown
+
+
+def _restore_summary(restored: RestoredEntry, is_filled: bool) -> Description:
+    shown: Description = {
+        "SourceTableArn": restored.table_arn,
+        "RestoreDateTime": restored.time,
+        "RestoreInProgress": not is_filled,
+    }
+    return shown if restored.backup_arn is None else {"SourceBackupArn": restored.backup_arn} | shown
 
 
 def _stream(table_arn: str, stream: StreamEntry) -> Description:

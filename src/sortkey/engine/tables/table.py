@@ -193,6 +193,7 @@ class Table(Keyed):
         "index_key_types",
         "indexes",
         "local_indexes",
+        "log",
         "name",
         "partition",
         "sort",
@@ -222,7 +223,11 @@ class Table(Keyed):
         if entry.streams and entry.streams[-1].disabled is None:
             self.stream = entry.streams[-1]
         self.ttl_attribute = entry.ttl_attribute
-        self.followed = bool(self.indexes) or self.stream is not None or self.ttl_attribute is not None
+        self.log = space_bytes(entry.log) if entry.log else None
+        """The space of its change log."""
+        self.followed = (
+            bool(self.indexes) or self.stream is not None or self.ttl_attribute is not None or self.log is not None
+        )
         """Whether a write changes more than the item's row and the counts."""
         key = (self.text_prefix, self.partition, self.sort)
         self.fast_row_key = compile_row_key(*key, exact=True)
