@@ -56,7 +56,7 @@ def begun(folder: Path, operation: str, **members: Any) -> dict[str, Any]:
     return answer
 
 
-def things(folder: Path, table: str = "things", **more: Any) -> list[dict[str, object]]:
+def things(folder: Path, table: str = "things", **more: Any) -> list[dict[str, str | int]]:
     with sortkey.client(folder) as client:
         return sorted(bank.rows(client, table, **more), key=repr)
 
