@@ -13,7 +13,12 @@ DynamoDBError                                    code, message, status, retryabl
 ├── ReplicaAlreadyExistsException
 ├── ReplicaNotFoundException
 ├── PolicyNotFoundException
-├── ContinuousBackupsUnavailableException
+├── TableAlreadyExistsException                  a table of the name of a restored one
+├── TableInUseException                          the table is being created
+├── BackupNotFoundException
+├── BackupInUseException                         it is being made, or a table is being restored from it
+├── PointInTimeRecoveryUnavailableException      it is not enabled for the table
+├── InvalidRestoreTimeException                  the time is outside of the window
 ├── LimitExceededException                       too many at once
 ├── ConditionalCheckFailedException              the condition was false; nothing was written
 ├── DuplicateItemException                       INSERT of a key that has an item
@@ -100,8 +105,28 @@ class PolicyNotFoundException(DynamoDBError):
     """The resource has no policy."""
 
 
-class ContinuousBackupsUnavailableException(DynamoDBError):
-    """Point-in-time recovery is not available for this table."""
+class TableAlreadyExistsException(DynamoDBError):
+    """A table of the name exists already."""
+
+
+class TableInUseException(DynamoDBError):
+    """The table is being created."""
+
+
+class BackupNotFoundException(DynamoDBError):
+    """There is no such backup."""
+
+
+class BackupInUseException(DynamoDBError):
+    """The backup is being made, or a table is being restored from it."""
+
+
+class PointInTimeRecoveryUnavailableException(DynamoDBError):
+    """Point-in-time recovery is not enabled for this table."""
+
+
+class InvalidRestoreTimeException(DynamoDBError):
+    """The time is not in the window of point-in-time recovery."""
 
 
 class LimitExceededException(DynamoDBError):

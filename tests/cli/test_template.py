@@ -207,4 +207,4 @@ def _differences(table: sk.Table) -> list[str]:
     described = client.describe_table(TableName=table.name)["Table"]
     # Moto's CloudFormation ignores it.
     ttl = {"AttributeName": table.ttl_attribute, "TimeToLiveStatus": "ENABLED"}
-    return differences(table, described, ttl, cloud=True)
+    return differences(table, described, ttl, regions=True)

@@ -16,7 +16,7 @@ from tests.engine.samples import create, n, s
 
 def test_unknown_operation(call: Call, expect_error: ExpectError) -> None:
     with expect_error("UnknownOperationException", "An unknown operation was requested."):
-        call("RestoreTableFromBackup")
+        call("NoSuchOperation")
 
 
 # A rejected request writes nothing, and does not affect the others in its write batch.

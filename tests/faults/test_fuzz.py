@@ -57,6 +57,9 @@ def requests() -> corpus.Requests:
     corpus.lay_out(database.call, set())
     found = corpus.requests(database.call)
     for number, (operation, _) in enumerate(found):
+        corpus.requests(database.call)
+        # A backup can be restored when it is whole.
+        database.janitor.sweep()
         try:
             database.call(*corpus.requests(database.call)[number])
         except DynamoDBError:

@@ -48,7 +48,7 @@ def test_what_operations_need(operation: str, members: dict[str, Any], right: st
 
 # A new writing operation must not be open to readers by accident.
 def test_every_operation_that_changes_a_table_is_the_administrators() -> None:
-    words = ("Create", "Delete", "Update", "Tag", "Untag", "PutR", "Enable", "Disable")
+    words = ("Create", "Delete", "Update", "Tag", "Untag", "PutR", "Restore", "Enable", "Disable")
     changing = {name for name in requests.OPERATIONS if name.startswith(words)} - {"DeleteItem", "UpdateItem"}
     assert changing == ADMIN_OPERATIONS
 
@@ -144,6 +144,27 @@ def test_so_does_an_action_of_a_transaction() -> None:
         ("orders", READ),
         ("prices", READ),
     ]
+
+
+BACKUP = "arn:aws:dynamodb:local:000000000000:table/orders/backup/01489602797149-73d8d5bc"
+
+
+# A key that may not read the orders must not get at them by restoring them.
+@pytest.mark.parametrize(
+    ("operation", "source"),
+    [
+        ("RestoreTableFromBackup", {"BackupArn": BACKUP}),
+        ("RestoreTableToPointInTime", {"SourceTableName": "orders"}),
+        ("RestoreTableToPointInTime", {"SourceTableArn": "arn:aws:dynamodb:local:000000000000:table/orders"}),
+    ],
+)
+def test_a_restore_reads_one_table_and_makes_another(operation: str, source: dict[str, str]) -> None:
+    assert needed(operation, TargetTableName="mine", **source) == [("mine", ADMIN), ("orders", READ)]
+
+
+def test_a_backup_is_its_tables() -> None:
+    assert needed("DescribeBackup", BackupArn=BACKUP) == [("orders", READ)]
+    assert needed("DeleteBackup", BackupArn=BACKUP) == [("orders", ADMIN)]
 
 
 def test_operations_about_no_table_are_open() -> None:

@@ -28,7 +28,7 @@ TIMESTAMPS: Final = frozenset(
     ApproximateCreationDateTime ArchivalDateTime BackupCreationDateTime BackupExpiryDateTime CreationDateTime
     CreationRequestDateTime EarliestRestorableDateTime EndTime InaccessibleEncryptionDateTime LastDecreaseDateTime
     LastIncreaseDateTime LastUpdateDateTime LastUpdateToPayPerRequestDateTime LatestRestorableDateTime
-    ReplicaInaccessibleDateTime RestoreDateTime StartTime
+    ReplicaInaccessibleDateTime RestoreDateTime StartTime TableCreationDateTime
     """.split()
 )
 

@@ -136,6 +136,40 @@ class Methods(ABC, Generic[R]):
         """The records from an iterator on, and the next iterator."""
         return self._call("GetRecords", members)
 
+    # Backups
+
+    def create_backup(self, **members: Any) -> R:
+        """Begin a backup of a table as it is now."""
+        return self._call("CreateBackup", members)
+
+    def describe_backup(self, **members: Any) -> R:
+        """A backup, and the table that it is of."""
+        return self._call("DescribeBackup", members)
+
+    def list_backups(self, **members: Any) -> R:
+        """The backups of all tables, or of one table, a page at a time."""
+        return self._call("ListBackups", members)
+
+    def delete_backup(self, **members: Any) -> R:
+        """Remove a backup."""
+        return self._call("DeleteBackup", members)
+
+    def restore_table_from_backup(self, **members: Any) -> R:
+        """Create a table that has the items of a backup."""
+        return self._call("RestoreTableFromBackup", members)
+
+    def update_continuous_backups(self, **members: Any) -> R:
+        """Enable or disable point-in-time recovery."""
+        return self._call("UpdateContinuousBackups", members)
+
+    def describe_continuous_backups(self, **members: Any) -> R:
+        """The times of which a table can be restored."""
+        return self._call("DescribeContinuousBackups", members)
+
+    def restore_table_to_point_in_time(self, **members: Any) -> R:
+        """Create a table that has the items that another one had at a time."""
+        return self._call("RestoreTableToPointInTime", members)
+
     # Features that no table here has: each answers like a table without it
 
     def describe_limits(self, **members: Any) -> R:
@@ -145,14 +179,6 @@ class Methods(ABC, Generic[R]):
     def describe_endpoints(self, **members: Any) -> R:
         """Where the service is reached."""
         return self._call("DescribeEndpoints", members)
-
-    def describe_continuous_backups(self, **members: Any) -> R:
-        """Whether backups are taken."""
-        return self._call("DescribeContinuousBackups", members)
-
-    def update_continuous_backups(self, **members: Any) -> R:
-        """Ask for point-in-time recovery."""
-        return self._call("UpdateContinuousBackups", members)
 
     def update_contributor_insights(self, **members: Any) -> R:
         """Switch insights."""
@@ -205,10 +231,6 @@ class Methods(ABC, Generic[R]):
     def delete_resource_policy(self, **members: Any) -> R:
         """Detach the policy of a table or a stream."""
         return self._call("DeleteResourcePolicy", members)
-
-    def list_backups(self, **members: Any) -> R:
-        """The backups of a table."""
-        return self._call("ListBackups", members)
 
     def list_contributor_insights(self, **members: Any) -> R:
         """The tables with insights."""

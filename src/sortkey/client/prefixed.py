@@ -14,7 +14,9 @@ from sortkey.engine.database import Database
 Members = dict[str, Any]
 
 _SHORTEST_NAME: Final = 3
-_NAMES: Final = frozenset({"TableName", "GlobalTableName", "ExclusiveStartTableName"})
+_NAMES: Final = frozenset(
+    {"TableName", "GlobalTableName", "ExclusiveStartTableName", "SourceTableName", "TargetTableName"}
+)
 _BY_TABLE: Final = frozenset({"BatchGetItem", "BatchWriteItem", "TransactWriteItems"})
 """Operations whose answers have maps keyed by table name."""
 
@@ -49,7 +51,18 @@ class TableNames:
         copy = dict(answer)
         if "TableName" in copy:
             copy["TableName"] = self._strip(copy["TableName"])
-        for name in ("Table", "TableDescription", "StreamDescription", "ConsumedCapacity", "Streams"):
+        if "BackupDescription" in copy:
+            backup = dict(copy["BackupDescription"])
+            backup["SourceTableDetails"] = self._strip_description(backup["SourceTableDetails"])
+            copy["BackupDescription"] = backup
+        for name in (
+            "Table",
+            "TableDescription",
+            "StreamDescription",
+            "ConsumedCapacity",
+            "Streams",
+            "BackupSummaries",
+        ):
             if name in copy:
                 copy[name] = _each(copy[name], self._strip_description)
         if operation in _BY_TABLE:

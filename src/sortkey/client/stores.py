@@ -45,22 +45,24 @@ class Capabilities:
     """Whether an index orders rows with equal keys by `values.key_bytes.row_hash`."""
     vectors: bool = True
     """Whether a table may have vector indexes."""
-    cloud: bool = True
-    """Whether the store has regions and backups of its own: point-in-time recovery and replicas. Others are copied and
-    replicated by their own means, so a table is created there without."""
+    recovery: bool = True
+    """Whether the store has point-in-time recovery. In others, a table is created without."""
+    regions: bool = True
+    """Whether the store has regions, and so replicas. In others, a table is created without."""
 
 
-EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True, ties_by_hash=True, cloud=False)
-SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True, ties_by_hash=True, cloud=False)
+EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True, ties_by_hash=True, regions=False)
+SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True, ties_by_hash=True, regions=False)
 AWS: Final = Capabilities("DynamoDB", multi_attribute_index_keys=True)
-DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local", vectors=False, cloud=False)
+DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local", vectors=False, recovery=False, regions=False)
 ALTERNATOR: Final = Capabilities(
     "ScyllaDB Alternator",
     transactions=False,
     consumed_capacity=False,
     index_projections=False,
     vectors=False,
-    cloud=False,
+    recovery=False,
+    regions=False,
 )
 UNKNOWN: Final = Capabilities("an unknown endpoint")
 """Assumed to be compatible."""

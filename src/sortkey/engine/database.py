@@ -21,7 +21,17 @@ from sortkey.engine.tables.core import Answer, Core, Settings, Work
 from sortkey.errors import DynamoDBError, InternalServerError, UnknownOperationException
 from sortkey.storage import DAMAGED_PAGE, StorageFull, Ticket
 
-LEAVES_WORK: Final = frozenset({"DeleteTable", "UpdateTable", "UpdateTimeToLive"})
+LEAVES_WORK: Final = frozenset(
+    {
+        "CreateBackup",
+        "DeleteBackup",
+        "DeleteTable",
+        "RestoreTableFromBackup",
+        "RestoreTableToPointInTime",
+        "UpdateTable",
+        "UpdateTimeToLive",
+    }
+)
 """Operations that are answered before all of their work is done. The janitor does the rest."""
 
 Done = Callable[[Answer | None, BaseException | None], None]

@@ -41,6 +41,7 @@ from sortkey.clock import Clock
 from sortkey.engine.operations import STATEMENTS, WRITES
 from sortkey.engine.operations.policies import PolicyBook
 from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.backups import RestoreTableFromBackup
 from sortkey.engine.requests.shapes import Shape
 from sortkey.engine.requests.statements import OneStatement, statements_of
 from sortkey.engine.tables import resource_policy
@@ -190,7 +191,6 @@ RIGHTS: Final[dict[str, frozenset[str]]] = {
 }
 ITEM_WRITES: Final = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
 ADMIN_OPERATIONS: Final = (WRITES.keys() - ITEM_WRITES - STATEMENTS) | {
-    "UpdateContinuousBackups",
     "UpdateGlobalTableSettings",
     "UpdateTableReplicaAutoScaling",
 }
@@ -205,7 +205,9 @@ ACTIONS: Final = {
 RETURNING_MEMBERS: Final = ("return_values", "return_values_on_condition_check_failure")
 """Members that ask a write for attributes."""
 NAMING_MEMBERS: Final = ("table_name", "global_table_name")
-ARN_MEMBERS: Final = ("resource_arn", "table_arn", "stream_arn", "shard_iterator")
+TARGET: Final = "target_table_name"
+"""The member that names the table that a request restores; others name what it is restored from."""
+ARN_MEMBERS: Final = ("resource_arn", "table_arn", "stream_arn", "shard_iterator", "backup_arn")
 """Members that name a request's table. A shard iterator begins with its stream's ARN."""
 # Unambiguous: the engine must find the same table that the rights were checked for.
 ARN: Final = re.compile(r"arn:[^:/|]*:dynamodb:[^:/|]*:[^:/|]*:table/([^/:|]+)([/|].*)?", re.DOTALL)
@@ -305,6 +307,9 @@ def needs(operation: str, request: Any) -> Iterator[Need]:
         for name in request.request_items:
             yield Need(table_name_of(name), right, action)
         return
+    if hasattr(request, TARGET):
+        yield from _restore_needs(request, action)
+        return
     for member in NAMING_MEMBERS:
         name = getattr(request, member, None)
         if name is not None:
@@ -319,6 +324,17 @@ def needs(operation: str, request: Any) -> Iterator[Need]:
         arn = getattr(request, member, None)
         if arn is not None:
             yield _need_of_arn(arn, right, action)
+
+
+def _restore_needs(request: Any, action: str) -> Iterator[Need]:
+    """A restored table has all items of its source, so that must be readable."""
+    yield Need(request.target_table_name, ADMIN, action)
+    if isinstance(request, RestoreTableFromBackup):
+        yield _need_of_arn(request.backup_arn, READ, action)
+        return
+    source = request.source_table_name or request.source_table_arn
+    if source is not None:
+        yield Need(table_name_of(source), READ, action)
 
 
 def _need_of_arn(arn: str, right: str, action: str) -> Need:

@@ -9,13 +9,6 @@ import pytest
 from tests.engine.conftest import Call, ExpectError
 from tests.engine.operations.table_shapes import attributes, index, table
 
-PITR_OFF = {
-    "ContinuousBackupsDescription": {
-        "ContinuousBackupsStatus": "ENABLED",
-        "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"},
-    }
-}
-
 
 @pytest.fixture(autouse=True)
 def orders(call: Call) -> None:
@@ -28,7 +21,6 @@ def orders(call: Call) -> None:
 @pytest.mark.parametrize(
     ("operation", "answer"),
     [
-        ("DescribeContinuousBackups", PITR_OFF),
         ("DescribeKinesisStreamingDestination", {"TableName": "orders", "KinesisDataStreamDestinations": []}),
     ],
 )
@@ -39,7 +31,6 @@ def test_a_table_is_described_without_the_feature(call: Call, operation: str, an
 @pytest.mark.parametrize(
     ("operation", "answer"),
     [
-        ("ListBackups", {"BackupSummaries": []}),
         ("ListExports", {"ExportSummaries": []}),
         ("ListGlobalTables", {"GlobalTables": []}),
         ("ListImports", {"ImportSummaryList": []}),
@@ -52,7 +43,6 @@ def test_lists_are_empty(call: Call, operation: str, answer: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     ("operation", "code"),
     [
-        ("DescribeContinuousBackups", "TableNotFoundException"),
         ("DescribeContributorInsights", "ResourceNotFoundException"),
         ("DescribeKinesisStreamingDestination", "ResourceNotFoundException"),
         ("DescribeTableReplicaAutoScaling", "ResourceNotFoundException"),
@@ -61,18 +51,6 @@ def test_lists_are_empty(call: Call, operation: str, answer: dict[str, Any]) -> 
 def test_the_table_must_exist(call: Call, expect_error: ExpectError, operation: str, code: str) -> None:
     with expect_error(code):
         call(operation, TableName="missing")
-
-
-# A caller relies on recovery, so the answer must not claim that it is enabled.
-def test_point_in_time_recovery_stays_off(call: Call, expect_error: ExpectError) -> None:
-    off = {"PointInTimeRecoveryEnabled": False}
-    assert call("UpdateContinuousBackups", TableName="orders", PointInTimeRecoverySpecification=off) == PITR_OFF
-    with expect_error("ContinuousBackupsUnavailableException", "Point-in-time recovery is not supported here"):
-        call(
-            "UpdateContinuousBackups",
-            TableName="orders",
-            PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True},
-        )
 
 
 @pytest.mark.parametrize("operation", ["DescribeGlobalTable", "DescribeGlobalTableSettings"])

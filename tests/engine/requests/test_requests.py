@@ -106,7 +106,7 @@ def test_a_dictionary_is_never_changed() -> None:
     assert json.dumps(members) == before
 
 
-@pytest.mark.parametrize("operation", ["getItem", "", "SearchVectors"])
+@pytest.mark.parametrize("operation", ["getItem", "", "GetItems"])
 def test_unknown_operation(operation: str) -> None:
     with pytest.raises(UnknownOperationException, match=r"^An unknown operation was requested\.$"):
         requests.decode(operation, b"{}")

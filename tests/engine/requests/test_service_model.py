@@ -145,9 +145,6 @@ def test_every_number_is_bounded_by_its_java_type() -> None:
 NOT_SUPPORTED: Final = {
     # Each would need a feature that the engine does not have.
     "CancelBulkOperation",
-    "CreateBackup",
-    "DeleteBackup",
-    "DescribeBackup",
     "DescribeBulkOperation",
     "DescribeExport",
     "DescribeImport",
@@ -156,8 +153,6 @@ NOT_SUPPORTED: Final = {
     "ExportTableToPointInTime",
     "ImportTable",
     "ListBulkOperations",
-    "RestoreTableFromBackup",
-    "RestoreTableToPointInTime",
     "StartBulkPutItems",
     "UpdateKinesisStreamingDestination",
 }

@@ -80,10 +80,15 @@ def lay_out(call: Call, kept: set[str]) -> None:
     """Remove all tables but those of the services, create the three, and put some items."""
     for name in call("ListTables", {})["TableNames"]:
         if name not in kept:
-            call("UpdateTable", {"TableName": name, "DeletionProtectionEnabled": False})
+            if call("DescribeTable", {"TableName": name})["Table"]["DeletionProtectionEnabled"]:
+                call("UpdateTable", {"TableName": name, "DeletionProtectionEnabled": False})
             call("DeleteTable", {"TableName": name})
+    for backup in call("ListBackups", {})["BackupSummaries"]:
+        if backup["BackupStatus"] == "AVAILABLE":
+            call("DeleteBackup", {"BackupArn": backup["BackupArn"]})
     for table in TABLES:
         call("CreateTable", table)
+    call("UpdateContinuousBackups", _recovery("orders", True))
     call("UpdateTimeToLive", _ttl(True))
     call("PutResourcePolicy", {"ResourceArn": ORDERS_ARN, "Policy": _policy(ORDERS_ARN)})
     for number in range(5):
@@ -104,6 +109,11 @@ def _policy(arn: str) -> str:
     return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
 
+def _recovery(table: str, enabled: bool) -> dict[str, Any]:
+    wanted = {"PointInTimeRecoveryEnabled": enabled}
+    return {"TableName": table, "PointInTimeRecoverySpecification": wanted}
+
+
 def _ttl(enabled: bool) -> dict[str, Any]:
     return {"TableName": "orders", "TimeToLiveSpecification": {"Enabled": enabled, "AttributeName": "expires"}}
 
@@ -119,6 +129,7 @@ def requests(call: Call) -> Requests:
         *_transactions(),
         *_statements(call),
         *_streams(call),
+        *_backups(call),
         *_features(arn),
     ]
 
@@ -363,13 +374,40 @@ def _streams(call: Call) -> Requests:
     ]
 
 
+def _backups(call: Call) -> Requests:
+    made = call("ListBackups", {"TableName": "plain"})["BackupSummaries"]
+    if not made:
+        made = [call("CreateBackup", {"TableName": "plain", "BackupName": "before"})["BackupDetails"]]
+    backup = made[0]["BackupArn"]
+    time = call("DescribeContinuousBackups", {"TableName": "orders"})["ContinuousBackupsDescription"]
+    latest = time["PointInTimeRecoveryDescription"]["LatestRestorableDateTime"]
+    index = {"IndexName": "by_city", "KeySchema": _schema("city", "sum"), "Projection": ALL}
+    return [
+        ("CreateBackup", {"TableName": "orders", "BackupName": "daily"}),
+        ("DescribeBackup", {"BackupArn": backup}),
+        ("ListBackups", {"TableName": "orders", "Limit": 5, "TimeRangeLowerBound": 1.5}),
+        ("RestoreTableFromBackup", {"TargetTableName": "restored", "BackupArn": backup}),
+        ("DeleteBackup", {"BackupArn": backup}),
+        ("UpdateContinuousBackups", _recovery("plain", True)),
+        ("DescribeContinuousBackups", {"TableName": "orders"}),
+        (
+            "RestoreTableToPointInTime",
+            {
+                "SourceTableName": "orders",
+                "TargetTableName": "restored",
+                "RestoreDateTime": latest,
+                "GlobalSecondaryIndexOverride": [index],
+                "LocalSecondaryIndexOverride": [],
+            },
+        ),
+        ("UpdateContinuousBackups", _recovery("orders", False)),
+    ]
+
+
 def _features(arn: str) -> Requests:
-    backups = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": False}}
     return [
         ("DescribeLimits", {}),
         ("DescribeEndpoints", {}),
-        ("DescribeContinuousBackups", {"TableName": "orders"}),
-        ("UpdateContinuousBackups", {"TableName": "orders", **backups}),
         ("UpdateContributorInsights", {"TableName": "orders", "ContributorInsightsAction": "ENABLE"}),
         ("DescribeContributorInsights", {"TableName": "orders", "IndexName": "by_city"}),
         ("DescribeKinesisStreamingDestination", {"TableName": "orders"}),
@@ -383,7 +421,6 @@ def _features(arn: str) -> Requests:
         ("PutResourcePolicy", {"ResourceArn": arn, "Policy": _policy(arn), "ConfirmRemoveSelfResourceAccess": True}),
         ("GetResourcePolicy", {"ResourceArn": arn}),
         ("DeleteResourcePolicy", {"ResourceArn": arn}),
-        ("ListBackups", {"TableName": "orders", "Limit": 5, "TimeRangeLowerBound": 1.5}),
         ("ListContributorInsights", {"TableName": "orders", "MaxResults": 5}),
         ("ListExports", {"TableArn": arn, "MaxResults": 5}),
         ("ListGlobalTables", {"Limit": 5, "RegionName": "eu-west-1"}),

@@ -123,7 +123,7 @@ def described(table: sk.Table, *regions: str, **more: Any) -> dict[str, Any]:
 
 def test_a_replica_that_is_missing_is_told() -> None:
     on = {"PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "ENABLED"}}
-    compared = partial(differences, LEDGER, ttl=None, backups=on, cloud=True)
+    compared = partial(differences, LEDGER, ttl=None, backups=on, regions=True)
     assert compared(description=described(LEDGER, "us-east-1")) == []
     assert compared(description=described(LEDGER, "us-east-1", "ap-south-1")) == []
     (told,) = compared(description=described(LEDGER))
@@ -134,8 +134,8 @@ def test_a_replica_that_is_missing_is_told() -> None:
 def test_a_table_that_was_given_replicas_may_have_their_stream() -> None:
     stream = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}}
     table = Note.__table__
-    assert differences(table, described(table, "us-east-1", **stream), None, cloud=True) == []
-    (told,) = differences(table, described(table, **stream), None, cloud=True)
+    assert differences(table, described(table, "us-east-1", **stream), None, regions=True) == []
+    (told,) = differences(table, described(table, **stream), None, regions=True)
     assert "its stream is NEW_AND_OLD_IMAGES, but None is declared" in told
 
 
@@ -159,7 +159,7 @@ def test_a_store_without_regions_creates_the_table_and_says_what_it_lacks(
         assert db.create_tables(LEDGER) == []
         db.put(Booking(account="ada", number=1))
     (noted,) = [each.getMessage() for each in caplog.records if "created without" in each.getMessage()]
-    assert noted.startswith("table ledger was created without point_in_time_recovery= and replicas=, which ")
+    assert noted.startswith("table ledger was created without replicas=, which ")
 
 
 class Refusing:
@@ -227,10 +227,10 @@ def test_a_missing_right_stays_what_it_is() -> None:
         Refusing(AWS, {"UpdateContinuousBackups": ["AccessDeniedException"]}).create(LEDGER)
 
 
-def test_the_embedded_store_is_asked_for_neither() -> None:
+def test_the_embedded_store_is_asked_for_no_replica() -> None:
     store = Refusing(EMBEDDED, {})
     store.create(LEDGER)
-    assert store.sent == ["DescribeTable", "CreateTable", "DescribeTable"]
+    assert store.sent == ["DescribeTable", "CreateTable", "DescribeTable", "UpdateContinuousBackups"]
 
 
 def test_the_requests_as_json_add_the_other_regions_to_the_first() -> None:

@@ -23,6 +23,7 @@ import orjson
 
 from sortkey.engine.rows import records, stored_item
 from sortkey.engine.rows.catalog_entries import ShardEntry, StreamEntry
+from sortkey.engine.rows.job_records import spaces_in_use
 from sortkey.engine.rows.records import damaged_records, problem_of
 from sortkey.engine.rows.write_batch import read_count
 from sortkey.engine.streams.stream_reader import TRIM_MARK
@@ -132,17 +133,19 @@ def _tables(snapshot: Transaction, findings: Findings) -> list[Table]:
 def _check_spaces(snapshot: Transaction, tables: list[Table], findings: Findings) -> None:
     counted = {space for table in tables for space in _counted_spaces(table)}
     streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.streams}
-    logs = {index.log for table in tables for index in table.vector_indexes.values()}
-    streams |= logs
+    others = {records.space_bytes(table.entry.log) for table in tables if table.entry.log}
+    others |= {index.log for table in tables for index in table.vector_indexes.values()}
+    others |= {records.space_bytes(space) for space in spaces_in_use(snapshot)}
     garbage = _members(snapshot, records.GARBAGE)
-    for space in sorted(garbage & (counted | streams)):
+    used = counted | streams | others
+    for space in sorted(garbage & used):
         findings.problem(f"space {_number(space)} is in use, but marked as garbage")
     for space in _used_spaces(snapshot):
-        if space not in counted | streams | garbage and space not in records.OWN:
+        if space not in used | garbage and space not in records.OWN:
             findings.problem(f"space {_number(space)} has no owner")
     for space in sorted(_members(snapshot, records.COUNTS) - counted):
         findings.problem(f"space {_number(space)} has a count, but is not a table or index")
-    _check_next_space(snapshot, counted | streams | garbage, findings)
+    _check_next_space(snapshot, used | garbage, findings)
 
 
 def _counted_spaces(table: Table) -> set[bytes]:

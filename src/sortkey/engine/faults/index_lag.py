@@ -78,7 +78,7 @@ class _PastCore:
         return self._snapshot
 
     def read_tables(self) -> tuple[Transaction, Any]:
-        return self._snapshot, self._core.catalog.tables(self._snapshot)
+        return self._snapshot, self._core.catalog.usable_tables(self._snapshot)
 
 
 class _KeptSnapshot:

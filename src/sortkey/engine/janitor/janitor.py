@@ -14,7 +14,10 @@ from typing import Final
 
 from sortkey.clock import DEADLINE, monotonic
 from sortkey.engine.janitor.backfill import fill_expiries, fill_indexes
+from sortkey.engine.janitor.backups import copy_backups, drop_expired_backups
+from sortkey.engine.janitor.change_logs import LogTrim
 from sortkey.engine.janitor.removal import TokenSweep, drop_ownerless_expiries, empty_spaces, expire_items, trim_streams
+from sortkey.engine.janitor.restores import fill_restored_tables
 from sortkey.engine.tables.core import Core
 from sortkey.storage import FolderBusy
 
@@ -33,11 +36,15 @@ class Janitor:
         self._steps: tuple[Step, ...] = (
             fill_indexes,
             fill_expiries,
+            copy_backups,
+            fill_restored_tables,
             expire_items,
             trim_streams,
             drop_ownerless_expiries,
             empty_spaces,
+            drop_expired_backups,
             TokenSweep(),
+            LogTrim(),
         )
         self._woken = threading.Event()
         self._closing = threading.Event()

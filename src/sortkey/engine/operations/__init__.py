@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from sortkey.engine.operations import contributor_insights, features, global_tables, policies, statements
+from sortkey.engine.operations import (
+    backups,
+    contributor_insights,
+    features,
+    global_tables,
+    policies,
+    recovery,
+    restores,
+    statements,
+)
 from sortkey.engine.operations.batches import batch_get_item, batch_write_item
 from sortkey.engine.operations.items import delete_item, get_item, put_item, update_item
 from sortkey.engine.operations.queries import query, scan
@@ -34,7 +43,8 @@ SlicedRead = Callable[[Core, Any], Slices[Answer]]
 Write = Callable[[Core, Any], Work]
 
 READS: Final[dict[str, Read]] = {
-    "DescribeContinuousBackups": features.describe_continuous_backups,
+    "DescribeBackup": backups.describe_backup,
+    "DescribeContinuousBackups": recovery.describe_continuous_backups,
     "DescribeContributorInsights": contributor_insights.describe_contributor_insights,
     "DescribeEndpoints": features.describe_endpoints,
     "DescribeGlobalTable": global_tables.describe_global_table,
@@ -49,7 +59,7 @@ READS: Final[dict[str, Read]] = {
     "GetRecords": get_records,
     "GetResourcePolicy": policies.get_resource_policy,
     "GetShardIterator": get_shard_iterator,
-    "ListBackups": features.list_backups,
+    "ListBackups": backups.list_backups,
     "ListContributorInsights": contributor_insights.list_contributor_insights,
     "ListExports": features.list_exports,
     "ListGlobalTables": global_tables.list_global_tables,
@@ -57,7 +67,6 @@ READS: Final[dict[str, Read]] = {
     "ListStreams": list_streams,
     "ListTables": list_tables,
     "ListTagsOfResource": list_tags_of_resource,
-    "UpdateContinuousBackups": features.update_continuous_backups,
     "UpdateGlobalTableSettings": global_tables.update_global_table_settings,
     "UpdateTableReplicaAutoScaling": global_tables.update_table_replica_auto_scaling,
 }
@@ -76,8 +85,10 @@ SLICED_READS: Final[dict[str, SlicedRead]] = {
 WRITES: Final[dict[str, Write]] = {
     "BatchExecuteStatement": statements.batch_write,
     "BatchWriteItem": batch_write_item,
+    "CreateBackup": backups.create_backup,
     "CreateGlobalTable": global_tables.create_global_table,
     "CreateTable": create_table,
+    "DeleteBackup": backups.delete_backup,
     "DeleteItem": delete_item,
     "DeleteResourcePolicy": policies.delete_resource_policy,
     "DeleteTable": delete_table,
@@ -85,9 +96,12 @@ WRITES: Final[dict[str, Write]] = {
     "ExecuteTransaction": statements.transact_write,
     "PutItem": put_item,
     "PutResourcePolicy": policies.put_resource_policy,
+    "RestoreTableFromBackup": restores.restore_table_from_backup,
+    "RestoreTableToPointInTime": restores.restore_table_to_point_in_time,
     "TagResource": tag_resource,
     "TransactWriteItems": transact_write_items,
     "UntagResource": untag_resource,
+    "UpdateContinuousBackups": recovery.update_continuous_backups,
     "UpdateContributorInsights": contributor_insights.update_contributor_insights,
     "UpdateGlobalTable": global_tables.update_global_table,
     "UpdateItem": update_item,

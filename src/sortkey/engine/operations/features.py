@@ -8,10 +8,6 @@ from __future__ import annotations
 from sortkey.engine.requests import features, table_name_of
 from sortkey.engine.tables.core import Answer, Core
 from sortkey.engine.tables.table import Table
-from sortkey.errors import (
-    ContinuousBackupsUnavailableException,
-    TableNotFoundException,
-)
 
 
 def describe_limits(_core: Core, _request: features.DescribeLimits) -> Answer:
@@ -30,37 +26,8 @@ def describe_endpoints(core: Core, _request: features.DescribeEndpoints) -> Answ
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]}
 
 
-def describe_continuous_backups(core: Core, request: features.DescribeContinuousBackups) -> Answer:
-    return _backups(core, request.table_name)
-
-
-def update_continuous_backups(core: Core, request: features.UpdateContinuousBackups) -> Answer:
-    answer = _backups(core, request.table_name)
-    if request.point_in_time_recovery_specification.point_in_time_recovery_enabled:
-        raise ContinuousBackupsUnavailableException("Point-in-time recovery is not supported here")
-    return answer
-
-
-def _backups(core: Core, table: str) -> Answer:
-    """In DynamoDB, continuous backups are enabled for every table; only point-in-time recovery can be switched."""
-    name = table_name_of(table)
-    with core.read() as transaction:
-        if core.catalog.find(transaction, name) is None:
-            raise TableNotFoundException(f"Table not found: {name}")
-    return {
-        "ContinuousBackupsDescription": {
-            "ContinuousBackupsStatus": "ENABLED",
-            "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"},
-        }
-    }
-
-
 def describe_kinesis_streaming_destination(core: Core, request: features.DescribeKinesisStreamingDestination) -> Answer:
     return {"TableName": _table(core, request.table_name).name, "KinesisDataStreamDestinations": []}
-
-
-def list_backups(_core: Core, _request: features.ListBackups) -> Answer:
-    return {"BackupSummaries": []}
 
 
 def list_exports(_core: Core, _request: features.ListExports) -> Answer:

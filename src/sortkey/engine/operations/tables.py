@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from sortkey.engine.operations import backups
 from sortkey.engine.operations.policies import new_policy
 from sortkey.engine.operations.tags import read_tags
 from sortkey.engine.requests import table_name_of
@@ -25,11 +26,13 @@ from sortkey.engine.requests.tables import (
     UpdateTable,
     UpdateTimeToLive,
 )
-from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry, VectorIndexEntry
+from sortkey.engine.rows.catalog_entries import IndexEntry, Source, StreamEntry, TableEntry, VectorIndexEntry
+from sortkey.engine.rows.job_records import RESTORES
+from sortkey.engine.rows.records import space_bytes
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams.stream_writer import close_stream, new_stream
-from sortkey.engine.tables import description, expiry_index
-from sortkey.engine.tables.core import Answer, Core, Work, new_space, release_space
+from sortkey.engine.tables import change_log, description, expiry_index
+from sortkey.engine.tables.core import Answer, Core, Work, drop_count, new_space, release_space
 from sortkey.engine.tables.definition import (
     NO_SPACE_YET,
     TableDefinition,
@@ -61,20 +64,9 @@ def create_table(core: Core, request: CreateTable) -> Work:
     def work(batch: WriteBatch) -> Answer:
         if core.catalog.find(batch.transaction, name) is not None:
             raise ResourceInUseException(f"Table already exists: {name}")
-        created = round(batch.now, 3)
-        entry = TableEntry(
-            name=name,
-            space=new_space(batch),
-            id=table_id,
-            created=created,
-            attributes=definition.attributes,
-            partition=definition.keys.partition,
-            sort=definition.keys.sort,
-            indexes=[msgspec.structs.replace(index, space=new_space(batch)) for index in definition.indexes],
-            vector_indexes=[_with_spaces(batch, index) for index in vector_indexes],
-            billing_mode=definition.billing_mode,
-            on_demand_since=created if definition.billing_mode == ON_DEMAND else None,
-            throughput=definition.throughput,
+        entry = msgspec.structs.replace(
+            new_entry(batch, name, table_id, definition),
+            vector_indexes=[with_spaces(batch, index) for index in vector_indexes],
             streams=_first_stream(core, batch, request.stream_specification),
             deletion_protection=bool(request.deletion_protection_enabled),
             table_class=request.table_class,
@@ -86,6 +78,24 @@ def create_table(core: Core, request: CreateTable) -> Work:
         return {"TableDescription": description.describe_in_batch(core, batch, entry)}
 
     return work
+
+
+def new_entry(batch: WriteBatch, name: str, table_id: str, definition: TableDefinition) -> TableEntry:
+    """A new table with its spaces."""
+    created = round(batch.now, 3)
+    return TableEntry(
+        name=name,
+        space=new_space(batch),
+        id=table_id,
+        created=created,
+        attributes=definition.attributes,
+        partition=definition.keys.partition,
+        sort=definition.keys.sort,
+        indexes=[msgspec.structs.replace(index, space=new_space(batch)) for index in definition.indexes],
+        billing_mode=definition.billing_mode,
+        on_demand_since=created if definition.billing_mode == ON_DEMAND else None,
+        throughput=definition.throughput,
+    )
 
 
 def _first_stream(core: Core, batch: WriteBatch, requested: StreamSpecification | None) -> list[StreamEntry]:
@@ -121,7 +131,7 @@ def update_table(core: Core, request: UpdateTable) -> Work:
     check_stream(request.stream_specification)
 
     def work(batch: WriteBatch) -> Answer:
-        before = core.catalog.require_named(batch.transaction, name).entry
+        before = core.catalog.require_active(batch.transaction, name).entry
         planned, dropped = plan_update(core, before, request, round(batch.now, 3))
         for space in _spaces(dropped):
             release_space(batch, space)
@@ -133,7 +143,7 @@ def update_table(core: Core, request: UpdateTable) -> Work:
                 for name, insights in before.insights.items()
                 if name not in {index.name for index in dropped}
             },
-            vector_indexes=[_with_spaces(batch, index) for index in planned.vector_indexes],
+            vector_indexes=[with_spaces(batch, index) for index in planned.vector_indexes],
             streams=_changed_streams(core, batch, before.streams, request.stream_specification),
         )
         core.catalog.save(batch, entry)
@@ -158,7 +168,8 @@ def _spaces(indexes: Sequence[IndexEntry | VectorIndexEntry]) -> Iterator[int]:
             yield index.log
 
 
-def _with_spaces(batch: WriteBatch, index: VectorIndexEntry) -> VectorIndexEntry:
+def with_spaces(batch: WriteBatch, index: VectorIndexEntry) -> VectorIndexEntry:
+    """With those that a new index needs; others have them."""
     if index.space != NO_SPACE_YET:
         return index
     return msgspec.structs.replace(index, space=new_space(batch), log=new_space(batch))
@@ -190,15 +201,28 @@ def delete_table(core: Core, request: DeleteTable) -> Work:
             )
         shown = description.describe_in_batch(core, batch, entry)
         core.catalog.remove(batch, name)
+        _end_restore(core, batch, entry)
+        if entry.recovery is not None:
+            backups.keep_deleted(batch, entry)
+        drop_count(batch, space_bytes(entry.space))
         for space in (
-            entry.space,
             *_spaces([*entry.indexes, *entry.vector_indexes]),
             *(stream.space for stream in entry.streams),
         ):
             release_space(batch, space)
+        change_log.release(core, batch, Source(entry, 0))
         return {"TableDescription": shown | {"TableStatus": "DELETING"}}
 
     return work
+
+
+def _end_restore(core: Core, batch: WriteBatch, entry: TableEntry) -> None:
+    """Give up what fills a table that is deleted before it is whole."""
+    restore = RESTORES.find(batch.transaction, entry.id)
+    if restore is not None:
+        RESTORES.remove(batch, entry.id)
+        if restore.source is not None:
+            change_log.release(core, batch, restore.source)
 
 
 def update_time_to_live(core: Core, request: UpdateTimeToLive) -> Work:
@@ -206,7 +230,7 @@ def update_time_to_live(core: Core, request: UpdateTimeToLive) -> Work:
     requested = request.time_to_live_specification
 
     def work(batch: WriteBatch) -> Answer:
-        entry = core.catalog.require_named(batch.transaction, name).entry
+        entry = core.catalog.require_active(batch.transaction, name).entry
         _check_time_to_live(entry.ttl_attribute, requested)
         if requested.enabled:
             entry = expiry_index.enable(batch, entry, requested.attribute_name)

@@ -1,9 +1,9 @@
 """The one path on which items change: put, update, delete, batches, transactions, expiry and the fast path end here.
 
 Callers find the row, check the request against it (and may reject it), and then `replace` it. Item, index rows, vector
-rows, expiry entry, stream record and counts change together, in the write batch's transaction. `put_row` is the only
-place that puts an item's row; the fast path calls it directly, for tables where nothing else changes with an item. Puts
-of many items are prepared before the writer's turn (`BulkPut`), so that others wait for `put_prepared` only.
+rows, expiry entry, stream record, change log and counts change together, in the write batch's transaction. `put_row` is
+the only place that puts an item's row; the fast path calls it directly, for tables where nothing else changes with an
+item. Puts of many items are prepared before the writer's turn (`BulkPut`), so that others wait for `put_prepared` only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.partition_loads import SMALL_UNITS
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams import stream_writer
-from sortkey.engine.tables import expiry_index, index_rows, vector_rows
+from sortkey.engine.tables import change_log, expiry_index, index_rows, vector_rows
 from sortkey.engine.tables.core import Answer, Core
 from sortkey.engine.tables.table import (
     Index,
@@ -218,6 +218,8 @@ def put_prepared(batch: WriteBatch, put: PreparedPut, found: Found | None = None
     else:
         for index, row in put.index_rows:
             units += index_rows.insert(batch, index, row)
+    if table.log is not None and found.row != put.row:
+        change_log.follow(batch, table.log, found.key, found.row)
     if table.stream is not None or table.ttl_attribute is not None or table.vector_indexes:
         new = stored_item.decode(put.row) if put.item is None else put.item
         _follow_besides_indexes(batch, found, new, put.row, None)
@@ -252,13 +254,15 @@ def _follow(
     """Write what changes along with the item; returns the write units of each index, and the bytes of each vector
     index.
 
-    The old item is decoded only if the table has indexes, TTL or a stream.
+    The old item is decoded only if the table has indexes, TTL or a stream. The change log takes the row as it is.
     """
     table = found.table
     index_units = None
     if table.indexes:
         old = None if found.row is None else found.item
         index_units = index_rows.apply(batch, table, found.key, old, found.row, new, new_row)
+    if table.log is not None and found.row != new_row:
+        change_log.follow(batch, table.log, found.key, found.row)
     return index_units, _follow_besides_indexes(batch, found, new, new_row, identity)
 
 

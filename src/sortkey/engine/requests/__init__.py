@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sortkey.engine.requests import aws_deserialiser, constraints, features, items, statements, tables
+from sortkey.engine.requests import aws_deserialiser, backups, constraints, features, items, statements, tables
 from sortkey.engine.requests.shapes import Shape, table_name_of
 from sortkey.errors import SerializationException, UnknownOperationException
 
@@ -34,10 +34,16 @@ OPERATIONS: Final[dict[str, type[Shape]]] = {
         tables.TagResource,
         tables.UntagResource,
         tables.ListTagsOfResource,
+        backups.CreateBackup,
+        backups.DescribeBackup,
+        backups.ListBackups,
+        backups.DeleteBackup,
+        backups.RestoreTableFromBackup,
+        backups.DescribeContinuousBackups,
+        backups.UpdateContinuousBackups,
+        backups.RestoreTableToPointInTime,
         features.DescribeLimits,
         features.DescribeEndpoints,
-        features.DescribeContinuousBackups,
-        features.UpdateContinuousBackups,
         features.DescribeContributorInsights,
         features.UpdateContributorInsights,
         features.DescribeKinesisStreamingDestination,
@@ -51,7 +57,6 @@ OPERATIONS: Final[dict[str, type[Shape]]] = {
         features.PutResourcePolicy,
         features.GetResourcePolicy,
         features.DeleteResourcePolicy,
-        features.ListBackups,
         features.ListContributorInsights,
         features.ListExports,
         features.ListGlobalTables,

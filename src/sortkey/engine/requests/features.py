@@ -1,4 +1,4 @@
-"""Requests about the service and about unsupported features: backups, replicas, exports, insights, policies."""
+"""Requests about the service, policies, and unsupported features: replicas, exports, insights."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from msgspec import Meta
 
 from sortkey.engine.requests.shapes import (
     INTEGER_RANGE,
-    BackupArn,
     IndexName,
     PositiveInteger,
     PositiveLong,
     ResourceArn,
     Shape,
     StrictTableName,
+    TableArn,
     TableParameter,
-    Timestamp,
     anchored,
 )
 
-TableArn = Annotated[str, Meta(min_length=1, max_length=1024)]
 RevisionId = Annotated[str, Meta(min_length=1, max_length=255)]
 ExportPageSize = Annotated[int, Meta(ge=1, le=25)]
 
@@ -31,20 +29,6 @@ class DescribeLimits(Shape, kw_only=True):
 
 class DescribeEndpoints(Shape, kw_only=True):
     pass
-
-
-class DescribeContinuousBackups(Shape, kw_only=True):
-    table_name: TableParameter
-
-
-class PointInTimeRecoverySpecification(Shape, kw_only=True):
-    point_in_time_recovery_enabled: bool
-    recovery_period_in_days: Annotated[int, Meta(ge=1, le=35)] | None = None
-
-
-class UpdateContinuousBackups(Shape, kw_only=True):
-    table_name: TableParameter
-    point_in_time_recovery_specification: PointInTimeRecoverySpecification
 
 
 class UpdateContributorInsights(Shape, kw_only=True):
@@ -138,15 +122,6 @@ class GetResourcePolicy(Shape, kw_only=True):
 class DeleteResourcePolicy(Shape, kw_only=True):
     resource_arn: ResourceArn
     expected_revision_id: RevisionId | None = None
-
-
-class ListBackups(Shape, kw_only=True):
-    table_name: TableArn | None = None
-    limit: Annotated[int, Meta(ge=1, le=100)] | None = None
-    time_range_lower_bound: Timestamp | None = None
-    time_range_upper_bound: Timestamp | None = None
-    exclusive_start_backup_arn: BackupArn | None = None
-    backup_type: Literal["USER", "SYSTEM", "AWS_BACKUP", "ALL"] | None = None
 
 
 class ListContributorInsights(Shape, kw_only=True):

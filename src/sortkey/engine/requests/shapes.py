@@ -29,6 +29,7 @@ INVALID: Final = "One or more parameter values were invalid: "
 
 ACRONYMS = {
     "sse_specification": "SSESpecification",
+    "sse_specification_override": "SSESpecificationOverride",
     "sse_type": "SSEType",
     "kms_master_key_id": "KMSMasterKeyId",
 }
@@ -76,6 +77,7 @@ StrictTableName = Annotated[str, Meta(min_length=3, max_length=255, pattern=anch
 IndexName = Annotated[str, Meta(min_length=3, max_length=255, pattern=anchored(NAME_PATTERN))]
 ResourceArn = Annotated[str, Meta(min_length=1, max_length=1283)]
 BackupArn = Annotated[str, Meta(min_length=37, max_length=1024)]
+TableArn = Annotated[str, Meta(min_length=1, max_length=1024)]
 
 AttributeMap = dict[str, Any]
 AttributeValue = Annotated[dict[str, Any], Meta(title="AttributeValue")]

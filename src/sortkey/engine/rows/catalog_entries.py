@@ -105,6 +105,24 @@ class StreamEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     policy: PolicyEntry | None = None
 
 
+class RecoveryEntry(msgspec.Struct, frozen=True):
+    """Point-in-time recovery."""
+
+    since: int
+    """The moment from which on any state can be restored."""
+    days: int
+    """How many days back at most."""
+
+
+class RestoredEntry(msgspec.Struct, frozen=True):
+    """What a table was restored from."""
+
+    table_arn: str
+    time: float
+    """The moment whose state it has."""
+    backup_arn: str | None = None
+
+
 class TableEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     space: int
@@ -137,3 +155,53 @@ class TableEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """By index; those of the table itself by the empty name."""
     global_since: float | None = None
     """When the table became a global table, of this region alone."""
+    is_filled: bool = True
+    """False while the table is being restored or imported: it has only some of its items, and nobody may use it."""
+    log: int = 0
+    """The space of the change log; 0 if the table needs none."""
+    recovery: RecoveryEntry | None = None
+    restored: RestoredEntry | None = None
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A table at one moment, which may be read until whoever refers to it is done, even if the table is deleted."""
+
+    table: TableEntry
+    """As it was at the moment, with the spaces of its rows and of its change log."""
+    moment: int
+    """In nanoseconds: changes after it are not seen."""
+
+    @property
+    def spaces(self) -> set[int]:
+        return {self.table.space, self.table.log} - {0}
+
+
+class BackupEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    id: str
+    name: str
+    type: str
+    source: Source
+    space: int
+    """Of its blocks."""
+    items: int
+    bytes: int
+    expires: float | None = None
+    blocks: int = 0
+    """How many are written."""
+    position: str | None = ""
+    """What the last block ends with: the row key without its space, in hex. None if the backup is whole."""
+
+    @property
+    def created(self) -> float:
+        return self.source.moment / 1_000_000_000
+
+
+class RestoreEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A table that is being restored, from a backup or from another table."""
+
+    name: str
+    table_id: str
+    backup_id: str | None = None
+    source: Source | None = None
+    position: str = ""
+    """Of a backup, how many blocks are done; of a table, the last row key without its space, in hex."""

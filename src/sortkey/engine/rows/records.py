@@ -7,7 +7,7 @@ The first four bytes of a key are its *space*:
     space 2        expiry index                              number(4) second(8) row(…)      → nothing
     space 3        idempotency tokens                        blake2b-128 of the token        → second(8) digest(16)
     space 4        released spaces, to be emptied            space(4)                        → nothing
-    space 16 …     one per table, index and stream, two per vector index, numbered in order of creation, never reused
+    space 16 …     one per table, index, stream, change log and backup, two per vector index; never reused
 
 A table's or index's rows:
 
@@ -16,6 +16,9 @@ A table's or index's rows:
     vector row     space(4) partition(16) owner(16)          → size(4) vector as float32 rest of the projected item
     vector change  space(4) number(8)                        → partition(16) owner(16)
     stream record  space(4) shard(4) sequence(8)             → millisecond and flag(8) record as DynamoDB Streams JSON
+    change         space(4) partition(16) sort(…) moment(8)
+                                                             → size and flags(4) the item before it
+    block          space(4) number(4)                        → rows of a backup, compressed
     trim mark      space(4) shard(4) 0(8)                    → the last sequence number removed from the shard(8)
 
 Every value but the format version ends in its seal(8), the checksums of `storage/sealed.py`; it is left out above.
@@ -70,6 +73,7 @@ FIRST_FREE: Final = 16
 CATALOG_VERSION: Final = CATALOG + b"version"
 NEXT_SPACE: Final = CATALOG + b"next-space"
 LAST_SEQUENCE: Final = CATALOG + b"last-sequence"
+LAST_MOMENT: Final = CATALOG + b"last-moment"
 TABLE_PREFIX: Final = CATALOG + b"table/"
 TABLE_END: Final = TABLE_PREFIX + b"\xff"
 
@@ -165,6 +169,7 @@ def _owned(value: bytes) -> list[tuple[int, str]]:
         *((index.space, f"vector index {entry.name}/{index.name}") for index in entry.vector_indexes),
         *((index.log, f"changes of vector index {entry.name}/{index.name}") for index in entry.vector_indexes),
         *((stream.space, f"stream {entry.name}/{stream.label}") for stream in entry.streams),
+        (entry.log, f"the change log of table {entry.name}"),
     ]
 
 

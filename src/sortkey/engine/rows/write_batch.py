@@ -1,7 +1,8 @@
 """The write batch: one LMDB write transaction, in which the work of many requests runs.
 
-Besides rows, a batch changes values that many writes share: the number of items and bytes of each table and index, and
-the last sequence number of the streams. These are kept here while the work runs, and written once before the commit.
+Besides rows, a batch changes values that many writes share: the number of items and bytes of each table and index, the
+last sequence number of the streams, and the last moment of the change logs. These are kept here while the work runs,
+and written once before the commit.
 
 After a commit that wrote stream records, a `StreamSignal` wakes those who wait for them.
 """
@@ -42,6 +43,7 @@ class WriteBatch:
         self.streams_written: set[bytes] = set()
         self._on_records = on_records
         self._sequence: int | None = None
+        self._moment: int | None = None
 
     def get(self, key: bytes) -> bytes | None:
         """A row; None if there is none."""
@@ -86,10 +88,15 @@ class WriteBatch:
         else:
             partitions.count_write(row_key, units)
 
+    def count_of(self, space: bytes) -> tuple[int, int]:
+        """Items and bytes of a table or index, with what this batch has changed."""
+        items, size = read_count(self.transaction, space)
+        more_items, more_size = self.counts.get(space, (0, 0))
+        return items + more_items, size + more_size
+
     def size_of(self, space: bytes) -> int:
         """The bytes of a table or index, with what this batch has changed."""
-        changed = self.counts.get(space)
-        return read_count(self.transaction, space)[1] + (0 if changed is None else changed[1])
+        return self.count_of(space)[1]
 
     def last_sequence(self) -> int:
         if self._sequence is None:
@@ -101,6 +108,19 @@ class WriteBatch:
         self._sequence = self.last_sequence() + 1
         return self._sequence
 
+    def moment(self) -> int:
+        """The moment of the batch's changes, for change logs: nanoseconds, of which the last three digits only tell
+        what was before and after in one microsecond. It is never less than that of an earlier batch.
+        """
+        if self._moment is None:
+            last = records.read_number(self.transaction, records.LAST_MOMENT)
+            self._moment = max(last, int(self.now * 1_000_000) * 1000)
+        return self._moment
+
+    def end_moment(self, moment: int) -> None:
+        """Let all later changes be after a moment, also those of this batch."""
+        self._moment = max(self.moment(), moment + 1)
+
     def finish(self) -> None:
         for space, (items, size) in self.counts.items():
             if items or size:
@@ -108,6 +128,8 @@ class WriteBatch:
                 self.put_record(records.COUNTS + space, COUNT.pack(before[0] + items, before[1] + size))
         if self._sequence is not None:
             self.put_record(records.LAST_SEQUENCE, self._sequence.to_bytes(8, "big"))
+        if self._moment is not None:
+            self.put_record(records.LAST_MOMENT, self._moment.to_bytes(8, "big"))
 
     def committed(self) -> None:
         if self.streams_written:

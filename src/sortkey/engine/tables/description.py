@@ -8,7 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
-from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry, ThroughputEntry, VectorIndexEntry
+from sortkey.engine.rows.catalog_entries import (
+    IndexEntry,
+    RestoredEntry,
+    StreamEntry,
+    TableEntry,
+    ThroughputEntry,
+    VectorIndexEntry,
+)
 from sortkey.engine.rows.records import space_bytes
 from sortkey.engine.rows.write_batch import WriteBatch, read_count
 from sortkey.engine.tables.core import Core
@@ -30,13 +37,7 @@ def describe(core: Core, transaction: Transaction, entry: TableEntry) -> Descrip
 
 def describe_in_batch(core: Core, batch: WriteBatch, entry: TableEntry) -> Description:
     """The table inside a write batch, with the counts of the batch so far."""
-
-    def count(space: bytes) -> tuple[int, int]:
-        items, size = read_count(batch.transaction, space)
-        more_items, more_size = batch.counts.get(space, (0, 0))
-        return items + more_items, size + more_size
-
-    return _Describer(core.table_arn(entry.name), entry, batch.now, count).table()
+    return _Describer(core.table_arn(entry.name), entry, batch.now, batch.count_of).table()
 
 
 class _Describer(msgspec.Struct, frozen=True):
@@ -54,7 +55,7 @@ class _Describer(msgspec.Struct, frozen=True):
             ],
             "TableName": entry.name,
             "KeySchema": key_schema(KeyNames(entry.partition, entry.sort)),
-            "TableStatus": "ACTIVE",
+            "TableStatus": "ACTIVE" if entry.is_filled else "CREATING",
             "CreationDateTime": entry.created,
             "TableSizeBytes": size,
             "ItemCount": items,
@@ -75,22 +76,12 @@ class _Describer(msgspec.Struct, frozen=True):
 
     def _vector_index(self, index: VectorIndexEntry) -> Description:
         items, size = self.count(space_bytes(index.space))
-        shown: Description = {
-            "IndexName": index.name,
-            "VectorAttribute": {"AttributeName": index.attribute},
-            "Projection": _projection(index),
-            "Dimensions": index.dimensions,
-            "DistanceFunction": index.function,
-            "IndexStatus": index.status,
+        shown = vector_index(index) | {
+            "IndexStatus": index.status if self.entry.is_filled else "CREATING",
             "IndexSizeBytes": size,
             "ItemCount": items,
             "IndexArn": f"{self.arn}/index/{index.name}",
         }
-        if index.schema:
-            roles = dict.fromkeys(index.filters, "INLINE_FILTER")
-            shown["SearchSchema"] = [
-                {"AttributeName": name, "SearchSchemaElementType": roles.get(name, "HASH")} for name in index.schema
-            ]
         if index.backfilled_to is not None:
             shown["Backfilling"] = True
         return shown
@@ -107,6 +98,8 @@ class _Describer(msgspec.Struct, frozen=True):
             shown["TableClassSummary"] = {"TableClass": entry.table_class}
         if entry.streams:
             shown |= _stream(self.arn, entry.streams[-1])
+        if entry.restored is not None:
+            shown["RestoreSummary"] = _restore_summary(entry.restored, entry.is_filled)
         return shown
 
     def _index(self, index: IndexEntry) -> Description:
@@ -114,14 +107,15 @@ class _Describer(msgspec.Struct, frozen=True):
         return {
             "IndexName": index.name,
             "KeySchema": key_schema(KeyNames.of(index)),
-            "Projection": _projection(index),
+            "Projection": projection(index),
             "IndexSizeBytes": size,
             "ItemCount": items,
             "IndexArn": f"{self.arn}/index/{index.name}",
         }
 
     def _global_index(self, index: IndexEntry) -> Description:
-        shown = self._index(index) | {"IndexStatus": index.status} | self._capacity(index.throughput, index.settings)
+        status = index.status if self.entry.is_filled else "CREATING"
+        shown = self._index(index) | {"IndexStatus": status} | self._capacity(index.throughput, index.settings)
         if index.backfilled_to is not None:
             shown["Backfilling"] = True
         return shown
@@ -134,16 +128,31 @@ class _Describer(msgspec.Struct, frozen=True):
         } | {name: settings[name] for name in SHOWN_AS_KEPT if name in settings}
 
 
-def _projection(index: IndexEntry | VectorIndexEntry) -> Description:
-    projection: Description = {"ProjectionType": index.projection}
-    if index.included:
-        projection["NonKeyAttributes"] = index.included
-    return projection
+def vector_index(index: VectorIndexEntry) -> Description:
+    """What defines a vector index."""
+    shown: Description = {
+        "IndexName": index.name,
+        "VectorAttribute": {"AttributeName": index.attribute},
+        "Projection": projection(index),
+        "Dimensions": index.dimensions,
+        "DistanceFunction": index.function,
+    }
+    if index.schema:
+        roles = dict.fromkeys(index.filters, "INLINE_FILTER")
+        shown["SearchSchema"] = [
+            {"AttributeName": name, "SearchSchemaElementType": roles.get(name, "HASH")} for name in index.schema
+        ]
+    return shown
 
 
 def key_schema(keys: KeyNames) -> list[Description]:
     partition = [{"AttributeName": name, "KeyType": "HASH"} for name in keys.partition_names]
     return partition + [{"AttributeName": name, "KeyType": "RANGE"} for name in keys.sort_names]
+
+
+def projection(index: IndexEntry | VectorIndexEntry) -> Description:
+    shown: Description = {"ProjectionType": index.projection}
+    return shown | {"NonKeyAttributes": index.included} if index.included else shown
 
 
 def _throughput(entry: ThroughputEntry, now: float) -> Description:
@@ -157,6 +166,15 @@ def _throughput(entry: ThroughputEntry, now: float) -> Description:
     if entry.decreased is not None:
         shown["LastDecreaseDateTime"] = entry.decreased
     return shown
+
+
+def _restore_summary(restored: RestoredEntry, is_filled: bool) -> Description:
+    shown: Description = {
+        "SourceTableArn": restored.table_arn,
+        "RestoreDateTime": restored.time,
+        "RestoreInProgress": not is_filled,
+    }
+    return shown if restored.backup_arn is None else {"SourceBackupArn": restored.backup_arn} | shown
 
 
 def _stream(table_arn: str, stream: StreamEntry) -> Description:

@@ -47,7 +47,6 @@ OF_REPLICAS: Final = (
     "global_table_witness_updates",
     "disassociation_protection_enabled",
 )
-UNSUPPORTED: Final = (*OF_REPLICAS, "vector_indexes", "vector_index_updates")
 
 
 def read_table_throughput(requested: ProvisionedThroughput | None, billing_mode: str) -> ThroughputEntry:
@@ -113,10 +112,11 @@ def _unchanged(current: ThroughputEntry, requested: ThroughputEntry, index: str 
 
 
 def reject_unsupported(request: CreateTable | UpdateTable) -> None:
-    for field in UNSUPPORTED:
+    for field in OF_REPLICAS:
         if getattr(request, field, None) is not None:
-            why = ": tables here are in one region" if field in OF_REPLICAS else ""
-            raise ValidationException(f"{INVALID}{member_name(field)} is not supported here{why}")
+            raise ValidationException(
+                f"{INVALID}{member_name(field)} is not supported here: tables here are in one region"
+            )
 
 
 def table_settings(

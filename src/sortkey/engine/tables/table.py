@@ -201,6 +201,7 @@ class Table(Keyed):
         "index_key_types",
         "indexes",
         "local_indexes",
+        "log",
         "name",
         "partition",
         "sort",
@@ -233,7 +234,11 @@ class Table(Keyed):
         self.ttl_attribute = entry.ttl_attribute
         self.vector_indexes = {index.name: VectorIndex(index, entry) for index in entry.vector_indexes}
         self.all_indexes: tuple[Index | VectorIndex, ...] = (*self.indexes.values(), *self.vector_indexes.values())
-        self.followed = bool(self.all_indexes) or self.stream is not None or self.ttl_attribute is not None
+        self.log = space_bytes(entry.log) if entry.log else None
+        """The space of its change log."""
+        self.followed = (
+            bool(self.all_indexes) or self.stream is not None or self.ttl_attribute is not None or self.log is not None
+        )
         """Whether a write changes more than the item's row and the counts."""
         key = (self.text_prefix, self.partition, self.sort)
         self.fast_row_key = compile_row_key(*key, exact=True)

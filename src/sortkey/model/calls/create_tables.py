@@ -58,11 +58,11 @@ def _create(context: Context, table: Table) -> Steps[bool]:
     ttl = provision.ttl_request(table)
     if ttl is not None:
         yield from table_request(context, "UpdateTimeToLive", ttl)
-    if context.capabilities.cloud:
+    if context.capabilities.recovery:
         yield from _recoverable(context, table)
+    if context.capabilities.regions:
         yield from _replicated(context, table)
-    else:
-        _note_what_is_left_out(context, table)
+    _note_what_is_left_out(context, table)
     return True
 
 
@@ -104,8 +104,12 @@ def _refused(context: Context, table: Table, setting: str, error: ClientError) -
 
 
 def _note_what_is_left_out(context: Context, table: Table) -> None:
-    given = {"point_in_time_recovery": table.settings.point_in_time_recovery, "replicas": table.settings.replicas}
-    left_out = [f"{name}=" for name, value in given.items() if value]
+    settings, capabilities = table.settings, context.capabilities
+    left_out = []
+    if settings.point_in_time_recovery and not capabilities.recovery:
+        left_out.append("point_in_time_recovery=")
+    if settings.replicas and not capabilities.regions:
+        left_out.append("replicas=")
     if left_out:
         store = context.capabilities.store
         _logger.warning("table %s was created without %s, which %s lacks", table.name, " and ".join(left_out), store)
@@ -141,12 +145,14 @@ def _compare(context: Context, table: Table, description: dict[str, Any] | None)
     if description is not None:
         answer = yield from table_request(context, "DescribeTimeToLive", {"TableName": table.name})
         ttl = answer["TimeToLiveDescription"]
-    cloud, backups = context.capabilities.cloud, None
-    if cloud and description is not None and table.settings.point_in_time_recovery:
+    backups = None
+    if context.capabilities.recovery and description is not None and table.settings.point_in_time_recovery:
         answer = yield from table_request(context, "DescribeContinuousBackups", {"TableName": table.name})
         backups = answer["ContinuousBackupsDescription"]
     native = context.multi_attribute_keys
-    return provision.differences(table, description, ttl, native=native, backups=backups, cloud=cloud)
+    return provision.differences(
+        table, description, ttl, native=native, backups=backups, regions=context.capabilities.regions
+    )
 
 
 def describe(context: Context, table: str) -> Steps[dict[str, Any] | None]:

@@ -99,9 +99,9 @@ class Table:
 
         PRICES = sk.Table("prices", point_in_time_recovery=True, replicas=("eu-west-1", "us-east-1"))
 
-    On AWS, `point_in_time_recovery` keeps the last 35 days, and `replicas` are the regions that have the table; a table
-    with replicas has a stream with NEW_AND_OLD_IMAGES. Stores without regions create the table without both, and log
-    that.
+    `point_in_time_recovery` keeps the last 35 days. On AWS, `replicas` are the regions that have the table; a table
+    with replicas has a stream with NEW_AND_OLD_IMAGES. Stores without one or the other create the table without, and
+    log that.
     """
 
     _known: Final[dict[str, Table]] = {}

@@ -181,11 +181,11 @@ def differences(
     *,
     native: bool = True,
     backups: Mapping[str, Any] | None = None,
-    cloud: bool = False,
+    regions: bool = False,
 ) -> list[str]:
-    """How a table differs from its declaration, in words; `description` is None if it does not exist. With `cloud`, the
-    store has point-in-time recovery, which `backups` describes, and replicas. More of both than declared is no
-    difference."""
+    """How a table differs from its declaration, in words; `description` is None if it does not exist, and
+    `backups` if the store has no point-in-time recovery or none is declared. A store with `regions` has replicas. More
+    of both than declared is no difference."""
     if description is None:
         return [f"table {table.name} does not exist"]
     declared = create_request(table, native=native)
@@ -207,17 +207,16 @@ def differences(
     billing = description.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
     if billing != declared["BillingMode"]:
         found.append(f"its billing mode is {billing}, but {declared['BillingMode']} is declared")
-    if cloud:
-        found += _cloud_differences(table, description, backups or {})
+    if backups is not None and not _is_recoverable(backups):
+        found.append(_NO_RECOVERY)
+    if regions:
+        found += map(_no_replica, _missing_replicas(table, description))
     return [_of_table(table, each) for each in found]
 
 
-def _cloud_differences(table: Table, description: Mapping[str, Any], backups: Mapping[str, Any]) -> Iterator[str]:
-    if table.settings.point_in_time_recovery:
-        recovery = backups.get("PointInTimeRecoveryDescription", {}).get("PointInTimeRecoveryStatus")
-        if recovery != "ENABLED":
-            yield _NO_RECOVERY
-    yield from map(_no_replica, _missing_replicas(table, description))
+def _is_recoverable(backups: Mapping[str, Any]) -> bool:
+    recovery = backups.get("PointInTimeRecoveryDescription", {})
+    return bool(recovery.get("PointInTimeRecoveryStatus") == "ENABLED")
 
 
 _NO_RECOVERY: Final = "its point-in-time recovery is off, but declared; turn it on with update-continuous-backups"
