@@ -49,7 +49,7 @@ from sortkey.errors import AccessDeniedException, ValidationException
 from sortkey.http.listener import AllowedHosts, rejection
 from sortkey.http.request_parser import Request
 from sortkey.wire import signature
-from sortkey.wire.protocol import CoralError
+from sortkey.wire.messages import CoralError
 
 
 class Caller(Protocol):
