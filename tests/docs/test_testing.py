@@ -35,20 +35,8 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, *options: str) -> str:
     """What pytest prints, without the settings of the pytest that runs this."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "anyio",
-        "-p",
-        "pytest_sortkey",
-        *options,
-        ".",
-    ]
+    plugins = ("-p", "no:cacheprovider", "-p", "anyio", "-p", "pytest_sortkey")
+    command = [sys.executable, "-m", "pytest", "-q", *plugins, *options, "."]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # loading them takes longer than the tests
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
