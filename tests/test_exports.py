@@ -33,7 +33,7 @@ MODULES = {
     """,
     "compat.electrodb": "AnyValue Entity ISOString Integer Number TTL",
     "compat.pynamodb": "AnyValue JSON LegacyBinary LegacyBoolean Number TTL UTCDateTime",
-    "testing": "Faults ManualClock async_local local",
+    "testing": "AmbiguousStore Faults Local ManualClock RefusedService async_local local",
 }
 
 

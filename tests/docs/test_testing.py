@@ -35,7 +35,8 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, *options: str) -> str:
     """What pytest prints, without the settings of the pytest that runs this."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "anyio", *options, "."]
+    plugins = ("-p", "no:cacheprovider", "-p", "anyio", "-p", "pytest_sortkey")
+    command = [sys.executable, "-m", "pytest", "-q", *plugins, *options, "."]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # loading them takes longer than the tests
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
@@ -46,7 +47,7 @@ def run(folder: Path, *options: str) -> str:
 @pytest.mark.slow
 def test_they_pass(store: str, folder: Path, request: pytest.FixtureRequest) -> None:
     options = [] if store == "memory" else ["--store", request.getfixturevalue(store)]
-    assert "\n10 passed" in run(folder, *options)
+    assert "\n12 passed" in run(folder, *options)
 
 
 @pytest.mark.slow
@@ -66,4 +67,4 @@ def test_they_fail_for_a_wrong_program(right: str, wrong: str, failed: str, fold
     program.write_text(text.replace(right, wrong), encoding="utf-8")
     printed = run(folder)
     assert f"FAILED test_shop.py::{failed}" in printed
-    assert "1 failed, 9 passed" in printed
+    assert "1 failed, 11 passed" in printed

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sortkey.http.request_parser import Request
 from sortkey.wire import signature
-from sortkey.wire.protocol import CoralError
+from sortkey.wire.messages import CoralError
 from tests.wire.signing import KEY_ID, NOW, SECRET, signed
 
 queries = st.dictionaries(st.text(min_size=1, max_size=8), st.text(max_size=8), max_size=3).map(

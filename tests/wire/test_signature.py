@@ -9,7 +9,7 @@ import pytest
 
 from sortkey.http.request_parser import Request
 from sortkey.wire import signature
-from sortkey.wire.protocol import CoralError
+from sortkey.wire.messages import CoralError
 from tests.wire.signing import KEY_ID, NOW, SECRET, signed
 
 OTHER = "The request signature we calculated does not match the signature you provided. "

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from sortkey.client import stores
+from sortkey.client.boto3_type import Boto3Client
 from sortkey.client.embedded import AsyncEmbeddedClient, EmbeddedClient
 from sortkey.client.interface import AsyncClient, Client
 from sortkey.client.prefixed import AsyncPrefixedClient, PrefixedClient
@@ -19,7 +20,7 @@ __all__ = ["AsyncClient", "Client", "Faults", "async_client", "client"]
 
 def client(
     url: str | os.PathLike[str], *, session: Any = None, config: Any = None, faults: Faults | None = None
-) -> Client:
+) -> Boto3Client:
     """Open a store (`./data`, `memory:`, `http://HOST:PORT`, `dynamodb://REGION`) with boto3's low-level DynamoDB
     client as the interface. `session`, of boto3 or botocore, has the credentials for an endpoint or AWS; `config` is a
     botocore Config. See docs/guides/client.md. A store in the process can have `faults` (docs/guides/faults.md)."""
@@ -31,7 +32,7 @@ def client(
     else:
         _reject_faults(store.url, faults)
         opened = _remote(store.url, store.remote, access)
-    return PrefixedClient(opened, store.prefix) if store.prefix else opened
+    return cast(Boto3Client, PrefixedClient(opened, store.prefix) if store.prefix else opened)
 
 
 def async_client(

@@ -35,7 +35,7 @@ from urllib3.exceptions import HTTPError, NewConnectionError, ProtocolError
 from urllib3.exceptions import ReadTimeoutError as UrllibReadTimeout
 from urllib3.exceptions import SSLError as UrllibSSLError
 
-from sortkey.client import errors, remote_formats, remote_reads
+from sortkey.client import errors, own_clients, remote_formats, remote_reads
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
 from sortkey.client.interface import Client
 from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, AwsSession
@@ -83,6 +83,7 @@ class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
             if service not in self._clients:
                 config = self._configured(Config(**self._session.configuration()))
                 made = self._session.create_client(service, config=config, **self._settings.arguments)
+                own_clients.add(made)
                 remote_formats.install(made)
                 if self._connections is None:
                     self._connections = Connections(made, self._session.ca_bundle)

@@ -19,7 +19,7 @@ from aiobotocore.session import get_session
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.client import errors, remote_formats, remote_reads
+from sortkey.client import errors, own_clients, remote_formats, remote_reads
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
 from sortkey.client.interface import AsyncClient
 from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, AwsSession
@@ -71,6 +71,7 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
                 made = self._session.create_client(service, config=config, **self._settings.arguments)
                 opened = await self._open.enter_async_context(made)
                 self._open.callback(weakref.finalize(self, _abandon, asyncio.get_running_loop(), made_http).detach)
+                own_clients.add(opened)
                 remote_formats.install(opened)
                 # A configuration of the program's own may have another class of HTTP sessions.
                 fast = service == "dynamodb" and not self._session.is_given and made_http

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from botocore.loaders import Loader, create_loader
 from botocore.session import Session
 
+from sortkey.client import own_clients
 from sortkey.client.interface import AnyClient, warn_unclosed
 from sortkey.client.methods import R
 from sortkey.client.service_model import ClientMeta
@@ -47,7 +48,8 @@ class AwsSession:
     def create_client(self, service: str, **arguments: Any) -> Any:
         """A client of botocore; for an async session a context manager of one of aiobotocore."""
         make = self._session.client if self._is_boto3 else self._session.create_client
-        return make(service, **arguments)
+        with own_clients.making():
+            return make(service, **arguments)
 
     def get_credentials(self) -> Any:
         """For an async session, a coroutine."""

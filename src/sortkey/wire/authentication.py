@@ -53,7 +53,7 @@ from sortkey.expressions.partiql_tree import Delete, Exists, Select, Update
 from sortkey.http.listener import AllowedHosts, rejection
 from sortkey.http.request_parser import Request
 from sortkey.wire import signature
-from sortkey.wire.protocol import CoralError
+from sortkey.wire.messages import CoralError
 
 
 class Caller(Protocol):

@@ -36,7 +36,8 @@ from sortkey.http.request_parser import Request
 from sortkey.http.sending import Outbox
 from sortkey.limits import KIB, MIB
 from sortkey.storage import QueueClosed, Ticket
-from sortkey.wire.protocol import CoralError, Route
+from sortkey.wire.messages import CoralError
+from sortkey.wire.protocol import Route
 
 QUICK_SECONDS: Final = 0.002
 """A commit that takes no longer may block the loop."""

@@ -37,7 +37,7 @@ from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
 from sortkey.http.response import RETRY_AFTER
 from sortkey.limits import MIB
 from sortkey.storage import address_space_left
-from sortkey.wire import protocol
+from sortkey.wire import messages, protocol
 from sortkey.wire.authentication import NO_WEB_PAGES, Authentication, Caller
 from sortkey.wire.commit_scheduler import CommitScheduler, PendingWrite
 from sortkey.wire.costly_requests import (
@@ -48,8 +48,9 @@ from sortkey.wire.costly_requests import (
     PendingRead,
     SliceScheduler,
 )
+from sortkey.wire.messages import CoralError
 from sortkey.wire.metrics import FAMILIES, EndpointMetrics
-from sortkey.wire.protocol import TEXT, CoralError, Responses, Route
+from sortkey.wire.protocol import TEXT, Responses, Route
 
 QUEUED_WRITES: Final = 10_000
 UNDER_WAY_BYTES: Final = 64 * MIB
@@ -99,7 +100,7 @@ class Endpoint:
         self._responses = responses
         self._scrape = scrape
         has_faults = database.faults is not None
-        self._routes = {target: Route(operation, metrics, has_faults) for target, operation in protocol.TARGETS.items()}
+        self._routes = {target: Route(operation, metrics, has_faults) for target, operation in messages.TARGETS.items()}
         self._unknown = metrics.requests(UNKNOWN)
         if address_space_left() is not None:
             # An attribute: where there is no limit, nothing is asked for each request.
@@ -107,7 +108,7 @@ class Endpoint:
 
     def body_limit(self, headers: dict[bytes, bytes]) -> int:
         """Only batches need more than the largest item. Others are rejected before they are received."""
-        operation = protocol.TARGETS.get(headers.get(b"x-amz-target", b""))
+        operation = messages.TARGETS.get(headers.get(b"x-amz-target", b""))
         return BODY_BYTES if operation in BATCHES else PIECE_BYTES
 
     def may_overlap(self, request: Request) -> bool:
@@ -196,7 +197,7 @@ class Endpoint:
         error = protocol.http_error(invalid)
         self._unknown.count(error.code, 0.0)
         headers = RETRY_AFTER if error.status == 503 else b""
-        return self._responses.answer(None, error.status, protocol.error_json(error), headers=headers)
+        return self._responses.answer(None, error.status, messages.error_json(error), headers=headers)
 
     def _plan(self, route: Route, request: Request, caller: Caller | None, body: bytes, started: float) -> PendingWrite:
         """Decode and check a write. Runs on any thread."""
@@ -389,11 +390,11 @@ class Endpoint:
         self, request: Request, metrics: RequestMetrics, error: DynamoDBError | CoralError, started: float
     ) -> bytes:
         try:
-            text = protocol.error_json(error)
+            text = messages.error_json(error)
         except Exception:
             _logger.exception("the error %s cannot be sent", error.code)
             error = internal_error()
-            text = protocol.error_json(error)
+            text = messages.error_json(error)
         metrics.count(error.code, monotonic() - started)
         return self._responses.answer(request, error.status, text, headers=RETRY_AFTER if error.status == 503 else b"")
 
@@ -427,7 +428,7 @@ class Endpoint:
         if request.method != b"POST":
             error = CoralError(405, "MethodNotAllowed", "Operations are sent by POST.")
             allow = b"Allow: GET, HEAD, POST\r\n"
-            return self._responses.answer(request, 405, protocol.error_json(error), headers=allow)
+            return self._responses.answer(request, 405, messages.error_json(error), headers=allow)
         unknown = UnknownOperationException("An unknown operation was requested.")
         return self._error(request, self._unknown, unknown, monotonic())
 

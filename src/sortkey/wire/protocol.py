@@ -1,8 +1,4 @@
-"""DynamoDB's JSON 1.0 protocol: the operation of a request, its body, errors as JSON, and answers with AWS's headers.
-
-The `__type` of an error starts with a namespace: that of DynamoDB's operations, or that of Coral, AWS's framework
-around them, which checks shapes and signatures. SDKs read only what follows the `#`.
-"""
+"""DynamoDB's JSON 1.0 protocol over HTTP: what is known of each operation, bodies, and answers with AWS's headers."""
 
 from __future__ import annotations
 
@@ -13,9 +9,7 @@ from zlib import crc32
 
 from sortkey.engine import requests
 from sortkey.engine.operations import SLICED_READS, STATEMENTS, WRITES, writes
-from sortkey.engine.operations.answers import to_json
 from sortkey.engine.operations.fast_path import FAST_READS, FAST_WRITES
-from sortkey.errors import DynamoDBError
 from sortkey.http.request_parser import Request, RequestError
 from sortkey.http.response import (
     COMPRESS_BYTES,
@@ -25,16 +19,9 @@ from sortkey.http.response import (
     compress,
     decompress,
 )
+from sortkey.wire.messages import CoralError
 from sortkey.wire.metrics import EndpointMetrics
 
-SERVICE: Final = "DynamoDB_20120810"
-STREAMS: Final = "DynamoDBStreams_20120810"
-STREAM_OPERATIONS: Final = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
-TARGETS: Final[dict[bytes, str]] = {
-    f"{STREAMS if operation in STREAM_OPERATIONS else SERVICE}.{operation}".encode(): operation
-    for operation in requests.OPERATIONS
-}
-"""Operations by `X-Amz-Target`."""
 NOT_ASKED: Final = (None, "NONE")
 """Values of `ReturnConsumedCapacity` that keep the capacity out of the answer."""
 
@@ -86,41 +73,7 @@ class Route:
         return hidden
 
 
-DYNAMODB: Final = "com.amazonaws.dynamodb.v20120810#"
-CORAL: Final = "com.amazon.coral.service#"
-NAMESPACES: Final = {
-    "ValidationException": "com.amazon.coral.validate#",
-    "ThrottlingException": "com.amazon.coral.availability#",
-    "AccessDeniedException": CORAL,
-    "SerializationException": CORAL,
-    "UnknownOperationException": CORAL,
-}
-CAPITAL_MESSAGE: Final = frozenset({"AccessDeniedException", "SerializationException", "TransactionCanceledException"})
-"""Errors that AWS sends with `Message` instead of `message`; SDKs read both."""
 TOO_LARGE: Final = "RequestEntityTooLargeException"
-
-
-class CoralError(Exception):
-    """An error of the layer before the operations: HTTP, signatures, encodings."""
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.message = message
-
-
-def error_json(error: DynamoDBError | CoralError) -> bytes:
-    """The error as AWS sends it, with its further members (`Item`, `CancellationReasons`)."""
-    code = error.code
-    if isinstance(error, CoralError):
-        namespace, members = CORAL, {}
-    else:
-        namespace, members = NAMESPACES.get(code, DYNAMODB), error.members
-    answer: dict[str, Any] = {"__type": namespace + code}
-    if error.message:
-        answer["Message" if code in CAPITAL_MESSAGE else "message"] = error.message
-    return to_json(answer | members)
 
 
 def content(request: Request) -> bytes:

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from sortkey.http.request_parser import Request
-from sortkey.wire.protocol import CoralError
+from sortkey.wire.messages import CoralError
 from sortkey.wire.signing_key import ALGORITHM, DATE_FORMAT, TERMINATOR, signing_key
 
 SERVICE: Final = "dynamodb"
