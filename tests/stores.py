@@ -76,13 +76,14 @@ def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(params=STORES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def store(request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of an empty store, for each of STORES."""
     prefix = f"t{blake2b(request.node.nodeid.encode(), digest_size=8).hexdigest()}-"
     if request.param == "memory":
         yield MEMORY
     elif request.param == "disk":
-        yield f"file:{tmp_path / 'data'}"
+        folder: Path = request.getfixturevalue("tmp_path")
+        yield f"file:{folder / 'data'}"
     else:
         endpoint = request.getfixturevalue("dynamodb_local" if request.param == "local" else "our_endpoint")
         yield f"{endpoint}?prefix={prefix}"

@@ -1,6 +1,6 @@
 """Names that type checkers check: `sk.F` and keys with a signature.
 
-`test_checkers.py` runs mypy and pyright over this file. Both report a comment that ignores no error, so the comments
+`make lint` runs mypy and pyright over this file. Both report a comment that ignores no error, so the comments
 here show what they reject. Running the file shows what happens without a type checker.
 """
 

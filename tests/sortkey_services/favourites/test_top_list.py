@@ -109,9 +109,8 @@ def test_a_cursor_goes_on_from_its_place_while_counts_change(service: Service) -
     assert shown(service.top_page(limit=10, after=first.end_cursor)) == [("r2", 1), ("r4", 1), ("r5", 1), ("r6", 1)]
 
 
-@pytest.mark.parametrize("text", ["#", "$", "a#b", "ü", "日本", " "])
-def test_ties_are_in_the_order_of_their_ids_whatever_these_contain(service: Service, text: str) -> None:
-    ids = ["a", "a#", "a#b", "a$", "b", "z", "Z", "0", text]
+def test_ties_are_in_the_order_of_their_ids_whatever_these_contain(service: Service) -> None:
+    ids = ["a", "a#", "a#b", "a$", "b", "z", "Z", "0", "#", "$", "ü", "日本", " "]
     service.mark(*(("ada", each) for each in ids))
     service.count()
-    assert [restaurant for restaurant, _ in service.top(limit=20)] == sorted(set(ids))
+    assert [restaurant for restaurant, _ in service.top(limit=20)] == sorted(ids)
