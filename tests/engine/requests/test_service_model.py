@@ -154,8 +154,6 @@ NOT_SUPPORTED: Final = {
     "DescribeBulkOperation",
     "DescribeExport",
     "DescribeImport",
-    "DisableKinesisStreamingDestination",
-    "EnableKinesisStreamingDestination",
     "ExecuteStatement",
     "ExecuteTransaction",
     "ExportTableToPointInTime",
@@ -165,7 +163,6 @@ NOT_SUPPORTED: Final = {
     "RestoreTableToPointInTime",
     "SearchVectors",
     "StartBulkPutItems",
-    "UpdateKinesisStreamingDestination",
 }
 
 

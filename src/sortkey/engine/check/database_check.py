@@ -130,7 +130,7 @@ def _tables(snapshot: Transaction, findings: Findings) -> list[Table]:
 
 def _check_spaces(snapshot: Transaction, tables: list[Table], findings: Findings) -> None:
     counted = {space for table in tables for space in _counted_spaces(table)}
-    streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.streams}
+    streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.all_streams}
     garbage = _members(snapshot, records.GARBAGE)
     for space in sorted(garbage & (counted | streams)):
         findings.problem(f"space {_number(space)} is in use, but marked as garbage")
@@ -293,7 +293,7 @@ class _ExpiryCheck:
 
 def _check_streams(snapshot: Transaction, table: Table, findings: Findings) -> None:
     last = records.read_number(snapshot, records.LAST_SEQUENCE)
-    for stream in table.entry.streams:
+    for stream in table.entry.all_streams:
         _StreamCheck(table, stream, last, findings).check(snapshot)
 
 

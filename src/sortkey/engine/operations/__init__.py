@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from sortkey.engine.operations import contributor_insights, features, global_tables, policies
+from sortkey.engine.operations import contributor_insights, features, global_tables, kinesis_destinations, policies
 from sortkey.engine.operations.batches import batch_get_item, batch_write_item
 from sortkey.engine.operations.items import delete_item, get_item, put_item, update_item
 from sortkey.engine.operations.queries import query, scan
@@ -38,7 +38,7 @@ READS: Final[dict[str, Read]] = {
     "DescribeEndpoints": features.describe_endpoints,
     "DescribeGlobalTable": global_tables.describe_global_table,
     "DescribeGlobalTableSettings": global_tables.describe_global_table_settings,
-    "DescribeKinesisStreamingDestination": features.describe_kinesis_streaming_destination,
+    "DescribeKinesisStreamingDestination": kinesis_destinations.describe_kinesis_streaming_destination,
     "DescribeLimits": features.describe_limits,
     "DescribeStream": describe_stream,
     "DescribeTable": describe_table,
@@ -75,6 +75,8 @@ WRITES: Final[dict[str, Write]] = {
     "DeleteItem": delete_item,
     "DeleteResourcePolicy": policies.delete_resource_policy,
     "DeleteTable": delete_table,
+    "DisableKinesisStreamingDestination": kinesis_destinations.disable_kinesis_streaming_destination,
+    "EnableKinesisStreamingDestination": kinesis_destinations.enable_kinesis_streaming_destination,
     "PutItem": put_item,
     "PutResourcePolicy": policies.put_resource_policy,
     "TagResource": tag_resource,
@@ -83,6 +85,7 @@ WRITES: Final[dict[str, Write]] = {
     "UpdateContributorInsights": contributor_insights.update_contributor_insights,
     "UpdateGlobalTable": global_tables.update_global_table,
     "UpdateItem": update_item,
+    "UpdateKinesisStreamingDestination": kinesis_destinations.update_kinesis_streaming_destination,
     "UpdateTable": update_table,
     "UpdateTimeToLive": update_time_to_live,
 }

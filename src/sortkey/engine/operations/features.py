@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from sortkey.engine.requests import features, table_name_of
 from sortkey.engine.tables.core import Answer, Core
-from sortkey.engine.tables.table import Table
 from sortkey.errors import (
     ContinuousBackupsUnavailableException,
     TableNotFoundException,
@@ -55,10 +54,6 @@ def _backups(core: Core, table: str) -> Answer:
     }
 
 
-def describe_kinesis_streaming_destination(core: Core, request: features.DescribeKinesisStreamingDestination) -> Answer:
-    return {"TableName": _table(core, request.table_name).name, "KinesisDataStreamDestinations": []}
-
-
 def list_backups(_core: Core, _request: features.ListBackups) -> Answer:
     return {"BackupSummaries": []}
 
@@ -69,8 +64,3 @@ def list_exports(_core: Core, _request: features.ListExports) -> Answer:
 
 def list_imports(_core: Core, _request: features.ListImports) -> Answer:
     return {"ImportSummaryList": []}
-
-
-def _table(core: Core, text: str) -> Table:
-    with core.read() as transaction:
-        return core.catalog.require_named(transaction, table_name_of(text))

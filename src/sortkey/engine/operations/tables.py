@@ -160,7 +160,7 @@ def delete_table(core: Core, request: DeleteTable) -> Work:
         for space in (
             entry.space,
             *(index.space for index in entry.indexes),
-            *(stream.space for stream in entry.streams),
+            *(stream.space for stream in entry.all_streams),
         ):
             release_space(batch, space)
         return {"TableDescription": shown | {"TableStatus": "DELETING"}}

@@ -217,7 +217,7 @@ def put_prepared(batch: WriteBatch, put: PreparedPut, found: Found | None = None
     else:
         for index, row in put.index_rows:
             units += index_rows.insert(batch, index, row)
-    if table.stream is not None or table.ttl_attribute is not None:
+    if table.recorded or table.ttl_attribute is not None:
         new = stored_item.decode(put.row) if put.item is None else put.item
         _follow_besides_indexes(batch, found, new, put.row, None)
     return units
@@ -268,8 +268,8 @@ def _follow_besides_indexes(
     if table.ttl_attribute is not None:
         old = None if found.row is None else found.item
         expiry_index.follow(batch, table, found.key, old, new)
-    if table.stream is not None:
-        stream_writer.write_record(batch, table, table.stream, found, new, new_row, identity)
+    for stream in table.recorded:
+        stream_writer.write_record(batch, table, stream, found, new, new_row, identity)
 
 
 class BulkPut:

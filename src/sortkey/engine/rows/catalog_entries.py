@@ -79,6 +79,15 @@ class StreamEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     policy: PolicyEntry | None = None
 
 
+class DestinationEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A Kinesis stream that gets a copy of the table's changes."""
+
+    arn: str
+    precision: str
+    stream: StreamEntry | None = None
+    """The changes that it has not got yet; None if it is disabled."""
+
+
 class TableEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     space: int
@@ -110,3 +119,9 @@ class TableEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """By index; those of the table itself by the empty name."""
     global_since: float | None = None
     """When the table became a global table, of this region alone."""
+    destinations: list[DestinationEntry] = []
+
+    @property
+    def all_streams(self) -> list[StreamEntry]:
+        """The table's own streams, and those that destinations get their changes from."""
+        return [*self.streams, *(each.stream for each in self.destinations if each.stream is not None)]

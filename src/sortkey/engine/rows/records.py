@@ -159,7 +159,7 @@ def _owned(value: bytes) -> list[tuple[int, str]]:
     return [
         (entry.space, f"table {entry.name}"),
         *((index.space, f"index {entry.name}/{index.name}") for index in entry.indexes),
-        *((stream.space, f"stream {entry.name}/{stream.label}") for stream in entry.streams),
+        *((stream.space, f"stream {entry.name}/{stream.label}") for stream in entry.all_streams),
     ]
 
 

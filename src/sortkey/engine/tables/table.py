@@ -201,6 +201,7 @@ class Table(Keyed):
         "local_indexes",
         "name",
         "partition",
+        "recorded",
         "sort",
         "stream",
         "ttl_attribute",
@@ -227,8 +228,10 @@ class Table(Keyed):
         self.stream: StreamEntry | None = None
         if entry.streams and entry.streams[-1].disabled is None:
             self.stream = entry.streams[-1]
+        self.recorded = tuple(stream for stream in entry.all_streams if stream.disabled is None)
+        """The streams that get a record of each change: the table's own, and those of its destinations."""
         self.ttl_attribute = entry.ttl_attribute
-        self.followed = bool(self.indexes) or self.stream is not None or self.ttl_attribute is not None
+        self.followed = bool(self.indexes) or bool(self.recorded) or self.ttl_attribute is not None
         """Whether a write changes more than the item's row and the counts."""
         key = (self.text_prefix, self.partition, self.sort)
         self.fast_row_key = compile_row_key(*key, exact=True)
