@@ -95,8 +95,11 @@ class KinesisDelivery:
                 if self._closing.is_set():
                     return
                 self._target.put(destination, batch)
-                DEADLINE.set(monotonic() + WRITE_WAIT_SECONDS)
-                kinesis_records.remove(self._core, batch)
+                deadline = DEADLINE.set(monotonic() + WRITE_WAIT_SECONDS)
+                try:
+                    kinesis_records.remove(self._core, batch)
+                finally:
+                    DEADLINE.reset(deadline)
 
     @contextmanager
     def _surviving(self, destination: Destination) -> Iterator[None]:
