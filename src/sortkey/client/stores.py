@@ -42,7 +42,7 @@ class Capabilities:
     multi_attribute_index_keys: bool = False
     """Whether an index key may have several attributes, not joined into one."""
     ties_by_hash: bool = False
-    """Whether an index orders rows with equal keys by `values.key_bytes.row_hash`."""
+    """Whether a global index orders rows with equal keys by `values.key_bytes.row_hash`."""
     cloud: bool = True
     """Whether the store has regions and backups of its own: point-in-time recovery and replicas. Others are copied and
     replicated by their own means, so a table is created there without."""
