@@ -32,8 +32,11 @@ ABSENT = {
     "CreateGlobalTable",
     "DescribeGlobalTable",
     "DescribeGlobalTableSettings",
+    "DisableKinesisStreamingDestination",
+    "EnableKinesisStreamingDestination",
     "UpdateGlobalTable",
     "UpdateGlobalTableSettings",
+    "UpdateKinesisStreamingDestination",
     "UpdateTableReplicaAutoScaling",
 }
 """Operations about what no table has; their valid requests are answered with an error."""

@@ -41,6 +41,11 @@ def add_arguments(command: Parser) -> None:
         type=_faults,
         help="for tests of a program: faults such as throttle=0.01,seed=7 (see docs/guides/faults.md)",
     )
+    command.add_argument(
+        "--kinesis",
+        metavar="TARGET",
+        help="deliver to Kinesis streaming destinations: a folder, or the URL of a Kinesis-compatible endpoint",
+    )
     command.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the port (1)")
     command.add_argument(
         "--write-wait",
@@ -69,6 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
         tuple(arguments.allowed_origins),
         arguments.faults,
         arguments.write_wait,
+        arguments.kinesis,
     )
     if not arguments.write_wait > 0:
         return print_error("db", "--write-wait must be more than 0")

@@ -188,6 +188,18 @@ class Methods(ABC, Generic[R]):
         """Whether insights are collected."""
         return self._call("DescribeContributorInsights", members)
 
+    def enable_kinesis_streaming_destination(self, **members: Any) -> R:
+        """Copy a table's changes to a Kinesis stream."""
+        return self._call("EnableKinesisStreamingDestination", members)
+
+    def disable_kinesis_streaming_destination(self, **members: Any) -> R:
+        """Stop copying a table's changes."""
+        return self._call("DisableKinesisStreamingDestination", members)
+
+    def update_kinesis_streaming_destination(self, **members: Any) -> R:
+        """Change how changes are copied."""
+        return self._call("UpdateKinesisStreamingDestination", members)
+
     def describe_kinesis_streaming_destination(self, **members: Any) -> R:
         """Where changes are copied to."""
         return self._call("DescribeKinesisStreamingDestination", members)

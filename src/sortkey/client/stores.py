@@ -42,7 +42,7 @@ class Capabilities:
     multi_attribute_index_keys: bool = False
     """Whether an index key may have several attributes, not joined into one."""
     ties_by_hash: bool = False
-    """Whether an index orders rows with equal keys by `values.key_bytes.row_hash`."""
+    """Whether a global index orders rows with equal keys by `values.key_bytes.row_hash`."""
     vectors: bool = True
     """Whether a table may have vector indexes."""
     recovery: bool = True

@@ -43,8 +43,8 @@ def joint_hash(parts: bytes) -> bytes:
 
 
 def row_hash(partition: tuple[str, str], sort: tuple[str, str] | None = None) -> bytes:
-    """The hash of a table row's key, from the tags and canonical values of its attributes. Index rows with equal keys
-    are ordered by it."""
+    """The hash of a table row's key, from the tags and canonical values of its attributes. Rows of a global
+    index with equal keys are ordered by it."""
     key = partition_hash(*partition) + (b"" if sort is None else sort_bytes(*sort))
     return blake2b(key, digest_size=HASH_BYTES).digest()
 

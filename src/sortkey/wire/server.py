@@ -16,6 +16,7 @@ from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.faulty_database import open_database, store_clock
 from sortkey.engine.hot_partitions import HotPartitions
+from sortkey.engine.tables.core import Settings
 from sortkey.http import process
 from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback
 from sortkey.http.metrics import Samples, merged
@@ -25,6 +26,8 @@ from sortkey.wire.authentication import Authentication, KeyAuthentication, NoAut
 from sortkey.wire.commit_scheduler import WRITE_WAIT_SECONDS, CommitScheduler
 from sortkey.wire.costly_requests import LargeRequests, SliceScheduler
 from sortkey.wire.endpoint import Endpoint
+from sortkey.wire.kinesis_delivery import KinesisDelivery
+from sortkey.wire.kinesis_targets import target_of
 from sortkey.wire.metrics import HOT_PARTITIONS, EndpointMetrics, NoOtherWorkers, OtherWorkers, partition_samples
 from sortkey.wire.protocol import ID_LETTERS, IDENTITY_LETTERS, Responses
 
@@ -118,6 +121,8 @@ class Options(msgspec.Struct, frozen=True):
     faults: Faults | None = None
     write_wait: float = WRITE_WAIT_SECONDS
     """How long a write waits for other processes."""
+    kinesis: str | None = None
+    """Where Kinesis streaming destinations are delivered to: a folder or a URL."""
 
 
 def authentication_for(options: Options) -> Authentication:
@@ -146,9 +151,14 @@ def serve(
         process.on_stop_signal(server.stop)
         await server.serve(listening, lambda: ready(server))
 
-    database = open_database(options.data, options.faults)
+    database = open_database(options.data, options.faults, Settings(delivers_to_kinesis=options.kinesis is not None))
+    delivery = None if options.kinesis is None else KinesisDelivery(database, target_of(options.kinesis), options.data)
     process.tune_interpreter()
     try:
+        if delivery is not None:
+            delivery.start()
         process.run(serve_until_stopped())
     finally:
+        if delivery is not None:
+            delivery.close()
         database.close()

@@ -12,6 +12,7 @@ import pytest
 
 from sortkey.engine.database import Database
 from sortkey.engine.requests import OPERATIONS
+from sortkey.engine.tables.core import Settings
 from sortkey.errors import DynamoDBError, SerializationException, UnknownOperationException
 from tests.engine.operations.every_operation import LINES, REJECTED
 from tests.engine.requests.test_service_model import INPUTS, MODELS, NOT_SUPPORTED, SHAPES
@@ -119,7 +120,7 @@ def value(name: str) -> Any:
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[Database]:
-    database = Database(None)
+    database = Database(None, settings=Settings(delivers_to_kinesis=True))
     yield database
     database.close()
 

@@ -148,13 +148,10 @@ NOT_SUPPORTED: Final = {
     "DescribeBulkOperation",
     "DescribeExport",
     "DescribeImport",
-    "DisableKinesisStreamingDestination",
-    "EnableKinesisStreamingDestination",
     "ExportTableToPointInTime",
     "ImportTable",
     "ListBulkOperations",
     "StartBulkPutItems",
-    "UpdateKinesisStreamingDestination",
 }
 
 

@@ -11,6 +11,7 @@ from tests.faults.fuzz.json_text import Json
 Call = Callable[[str, dict[str, Any]], dict[str, Any]]
 Requests = list[tuple[str, dict[str, Any]]]
 
+KINESIS: Final = "arn:aws:kinesis:local:000000000000:stream/changes"
 KEY: Final = {"pk": {"S": "customer 1"}, "sk": {"S": "order 1"}}
 ITEM: Final = {
     **KEY,
@@ -410,6 +411,16 @@ def _features(arn: str) -> Requests:
         ("DescribeEndpoints", {}),
         ("UpdateContributorInsights", {"TableName": "orders", "ContributorInsightsAction": "ENABLE"}),
         ("DescribeContributorInsights", {"TableName": "orders", "IndexName": "by_city"}),
+        ("EnableKinesisStreamingDestination", {"TableName": "orders", "StreamArn": KINESIS}),
+        ("DisableKinesisStreamingDestination", {"TableName": "orders", "StreamArn": KINESIS}),
+        (
+            "UpdateKinesisStreamingDestination",
+            {
+                "TableName": "orders",
+                "StreamArn": KINESIS,
+                "UpdateKinesisStreamingConfiguration": {"ApproximateCreationDateTimePrecision": "MICROSECOND"},
+            },
+        ),
         ("DescribeKinesisStreamingDestination", {"TableName": "orders"}),
         ("DescribeTableReplicaAutoScaling", {"TableName": "orders"}),
         ("UpdateTableReplicaAutoScaling", {"TableName": "orders", "ReplicaUpdates": [{"RegionName": "local"}]}),

@@ -124,7 +124,9 @@ class Servers:
         self._up = Server(
             folder, "up", *free, "--db-port", "0", "--store", "memory:", "--no-demo", "--access-log", "off"
         )
-        self._locked = Server(folder, "db", *free, "--memory", "--keys", str(keys))
+        self._locked = Server(
+            folder, "db", *free, "--memory", "--keys", str(keys), "--kinesis", str(folder / "kinesis")
+        )
         endpoint = self._up.announced.split("endpoint is ")[1].split()[0]
         self._urls: dict[Port, str] = {"endpoint": endpoint, "service": self._up.url, "locked": self._locked.url}
         self._addresses: dict[Port, Address] = {

@@ -132,7 +132,7 @@ def _tables(snapshot: Transaction, findings: Findings) -> list[Table]:
 
 def _check_spaces(snapshot: Transaction, tables: list[Table], findings: Findings) -> None:
     counted = {space for table in tables for space in _counted_spaces(table)}
-    streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.streams}
+    streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.all_streams}
     others = {records.space_bytes(table.entry.log) for table in tables if table.entry.log}
     others |= {index.log for table in tables for index in table.vector_indexes.values()}
     others |= {records.space_bytes(space) for space in spaces_in_use(snapshot)}
@@ -307,7 +307,7 @@ class _ExpiryCheck:
 
 def _check_streams(snapshot: Transaction, table: Table, findings: Findings) -> None:
     last = records.read_number(snapshot, records.LAST_SEQUENCE)
-    for stream in table.entry.streams:
+    for stream in table.entry.all_streams:
         _StreamCheck(table, stream, last, findings).check(snapshot)
 
 

@@ -90,7 +90,7 @@ def _described(batch: WriteBatch, key: bytes, tables: list[Table]) -> Discarded:
     space = key[: records.SPACE_BYTES]
     rows = {table.space for table in tables}
     indexes = {index.space for table in tables for index in table.all_indexes}
-    streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.streams}
+    streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.all_streams}
     # Not `stored_item.text`: a damaged value may be too short for a row.
     header = stored_item.HEADER_BYTES if space in rows | indexes else HEADER.size if space in streams else 0
     payload = payload_of(batch.transaction.get(key, b""))[header:]

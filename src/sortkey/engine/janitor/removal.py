@@ -71,7 +71,7 @@ def _remove_items(_core: Core, batch: WriteBatch, table: Table) -> None:
 def trim_streams(core: Core) -> Iterator[None]:
     """Remove expired records, shards and streams of every table, chunk by chunk."""
     with core.read() as snapshot:
-        names = [table.name for table in core.catalog.tables(snapshot).values() if table.entry.streams]
+        names = [table.name for table in core.catalog.tables(snapshot).values() if table.entry.all_streams]
     for name in names:
         while has_work(core, name, _has_old_records):
             write_chunk(core, name, _trim_records)
@@ -82,7 +82,7 @@ def trim_streams(core: Core) -> Iterator[None]:
 
 
 def _shards(table: Table, transaction: Transaction, now: float) -> list[Shard]:
-    return [Shard(transaction, stream, shard, now) for stream in table.entry.streams for shard in stream.shards]
+    return [Shard(transaction, stream, shard, now) for stream in table.entry.all_streams for shard in stream.shards]
 
 
 def _old_records(shard: Shard, limit: int) -> list[int]:

@@ -5,9 +5,8 @@ Those have DynamoDB's answers for a table without the feature.
 
 from __future__ import annotations
 
-from sortkey.engine.requests import features, table_name_of
+from sortkey.engine.requests import features
 from sortkey.engine.tables.core import Answer, Core
-from sortkey.engine.tables.table import Table
 
 
 def describe_limits(_core: Core, _request: features.DescribeLimits) -> Answer:
@@ -26,18 +25,9 @@ def describe_endpoints(core: Core, _request: features.DescribeEndpoints) -> Answ
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]}
 
 
-def describe_kinesis_streaming_destination(core: Core, request: features.DescribeKinesisStreamingDestination) -> Answer:
-    return {"TableName": _table(core, request.table_name).name, "KinesisDataStreamDestinations": []}
-
-
 def list_exports(_core: Core, _request: features.ListExports) -> Answer:
     return {"ExportSummaries": []}
 
 
 def list_imports(_core: Core, _request: features.ListImports) -> Answer:
     return {"ImportSummaryList": []}
-
-
-def _table(core: Core, text: str) -> Table:
-    with core.read() as transaction:
-        return core.catalog.require_named(transaction, table_name_of(text))

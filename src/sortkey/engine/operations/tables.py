@@ -207,7 +207,7 @@ def delete_table(core: Core, request: DeleteTable) -> Work:
         drop_count(batch, space_bytes(entry.space))
         for space in (
             *_spaces([*entry.indexes, *entry.vector_indexes]),
-            *(stream.space for stream in entry.streams),
+            *(stream.space for stream in entry.all_streams),
         ):
             release_space(batch, space)
         change_log.release(core, batch, Source(entry, 0))

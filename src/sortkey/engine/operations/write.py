@@ -220,7 +220,7 @@ def put_prepared(batch: WriteBatch, put: PreparedPut, found: Found | None = None
             units += index_rows.insert(batch, index, row)
     if table.log is not None and found.row != put.row:
         change_log.follow(batch, table.log, found.key, found.row)
-    if table.stream is not None or table.ttl_attribute is not None or table.vector_indexes:
+    if table.recorded or table.ttl_attribute is not None or table.vector_indexes:
         new = stored_item.decode(put.row) if put.item is None else put.item
         _follow_besides_indexes(batch, found, new, put.row, None)
     return units
@@ -277,8 +277,8 @@ def _follow_besides_indexes(
     if table.ttl_attribute is not None:
         old = None if found.row is None else found.item
         expiry_index.follow(batch, table, found.key, old, new)
-    if table.stream is not None:
-        stream_writer.write_record(batch, table, table.stream, found, new, new_row, identity)
+    for stream in table.recorded:
+        stream_writer.write_record(batch, table, stream, found, new, new_row, identity)
     return vector_bytes
 
 

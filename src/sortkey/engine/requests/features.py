@@ -19,6 +19,7 @@ from sortkey.engine.requests.shapes import (
     anchored,
 )
 
+StreamArn = Annotated[str, Meta(min_length=37, max_length=1024)]
 RevisionId = Annotated[str, Meta(min_length=1, max_length=255)]
 ExportPageSize = Annotated[int, Meta(ge=1, le=25)]
 
@@ -41,6 +42,34 @@ class UpdateContributorInsights(Shape, kw_only=True):
 class DescribeContributorInsights(Shape, kw_only=True):
     table_name: TableParameter
     index_name: IndexName | None = None
+
+
+class KinesisStreamingConfiguration(Shape, kw_only=True):
+    approximate_creation_date_time_precision: Literal["MILLISECOND", "MICROSECOND"] | None = None
+
+
+class EnableKinesisStreamingConfiguration(KinesisStreamingConfiguration, kw_only=True):
+    pass
+
+
+class UpdateKinesisStreamingConfiguration(KinesisStreamingConfiguration, kw_only=True):
+    pass
+
+
+class EnableKinesisStreamingDestination(Shape, kw_only=True):
+    table_name: TableParameter
+    stream_arn: StreamArn
+    enable_kinesis_streaming_configuration: EnableKinesisStreamingConfiguration | None = None
+
+
+class DisableKinesisStreamingDestination(EnableKinesisStreamingDestination, kw_only=True):
+    pass
+
+
+class UpdateKinesisStreamingDestination(Shape, kw_only=True):
+    table_name: TableParameter
+    stream_arn: StreamArn
+    update_kinesis_streaming_configuration: UpdateKinesisStreamingConfiguration | None = None
 
 
 class DescribeKinesisStreamingDestination(Shape, kw_only=True):

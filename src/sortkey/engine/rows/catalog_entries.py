@@ -123,6 +123,15 @@ class RestoredEntry(msgspec.Struct, frozen=True):
     backup_arn: str | None = None
 
 
+class DestinationEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A Kinesis stream that gets a copy of the table's changes."""
+
+    arn: str
+    precision: str
+    stream: StreamEntry | None = None
+    """The changes that it has not got yet; None if it is disabled."""
+
+
 class TableEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     space: int
@@ -161,6 +170,12 @@ class TableEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """The space of the change log; 0 if the table needs none."""
     recovery: RecoveryEntry | None = None
     restored: RestoredEntry | None = None
+    destinations: list[DestinationEntry] = []
+
+    @property
+    def all_streams(self) -> list[StreamEntry]:
+        """The table's own streams, and those that destinations get their changes from."""
+        return [*self.streams, *(each.stream for each in self.destinations if each.stream is not None)]
 
 
 class Source(msgspec.Struct, frozen=True):

@@ -168,7 +168,7 @@ def _owned(value: bytes) -> list[tuple[int, str]]:
         *((index.space, f"index {entry.name}/{index.name}") for index in entry.indexes),
         *((index.space, f"vector index {entry.name}/{index.name}") for index in entry.vector_indexes),
         *((index.log, f"changes of vector index {entry.name}/{index.name}") for index in entry.vector_indexes),
-        *((stream.space, f"stream {entry.name}/{stream.label}") for stream in entry.streams),
+        *((stream.space, f"stream {entry.name}/{stream.label}") for stream in entry.all_streams),
         (entry.log, f"the change log of table {entry.name}"),
     ]
 

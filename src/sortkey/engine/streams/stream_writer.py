@@ -133,6 +133,17 @@ def new_stream(
     )
 
 
+def destination_stream(batch: WriteBatch, name: str) -> StreamEntry:
+    """The changes for a Kinesis stream of this name. One shard has them all, in order."""
+    return StreamEntry(
+        space=new_space(batch),
+        label=f"kinesis/{name}",
+        view_type="NEW_AND_OLD_IMAGES",
+        created=round(batch.now, 3),
+        shards=first_shards(batch, 1),
+    )
+
+
 def _label(moment: datetime) -> str:
     return moment.replace(tzinfo=None).isoformat(timespec="milliseconds")
 

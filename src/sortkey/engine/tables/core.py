@@ -40,6 +40,8 @@ class Settings(msgspec.Struct, frozen=True):
     account: str = "000000000000"
     stream_shards: int = 1
     """The number of shards of a new stream."""
+    delivers_to_kinesis: bool = False
+    """Whether tables may have Kinesis streaming destinations: `sortkey db --kinesis` delivers to them."""
     sweep_seconds: float = 1.0
     """How often the janitor looks for expired items and other garbage."""
 

@@ -204,6 +204,7 @@ class Table(Keyed):
         "log",
         "name",
         "partition",
+        "recorded",
         "sort",
         "stream",
         "ttl_attribute",
@@ -231,13 +232,15 @@ class Table(Keyed):
         self.stream: StreamEntry | None = None
         if entry.streams and entry.streams[-1].disabled is None:
             self.stream = entry.streams[-1]
+        self.recorded = tuple(stream for stream in entry.all_streams if stream.disabled is None)
+        """The streams that get a record of each change: the table's own, and those of its destinations."""
         self.ttl_attribute = entry.ttl_attribute
         self.vector_indexes = {index.name: VectorIndex(index, entry) for index in entry.vector_indexes}
         self.all_indexes: tuple[Index | VectorIndex, ...] = (*self.indexes.values(), *self.vector_indexes.values())
         self.log = space_bytes(entry.log) if entry.log else None
         """The space of its change log."""
         self.followed = (
-            bool(self.all_indexes) or self.stream is not None or self.ttl_attribute is not None or self.log is not None
+            bool(self.all_indexes) or bool(self.recorded) or self.ttl_attribute is not None or self.log is not None
         )
         """Whether a write changes more than the item's row and the counts."""
         key = (self.text_prefix, self.partition, self.sort)
