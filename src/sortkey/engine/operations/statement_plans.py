@@ -17,7 +17,7 @@ from sortkey.engine.requests.items import Scan
 from sortkey.engine.requests.statements import OneStatement, ParameterizedStatement
 from sortkey.engine.tables.core import require_table
 from sortkey.engine.tables.table import Keyed, Table, check_key, check_scalar_keys
-from sortkey.errors import DuplicateItemException, ValidationException
+from sortkey.errors import DuplicateItemException, DynamoDBError, ValidationException
 from sortkey.expressions import Bindings, Condition, KeyCondition, Projection, ShownPaths
 from sortkey.expressions.bindings import DocumentPath
 from sortkey.expressions.condition import CompiledCondition
@@ -74,7 +74,7 @@ def writes(text: str) -> bool | None:
     """Whether the statement is a write; None if it cannot be parsed."""
     try:
         return parse_statement(text).writes
-    except ValidationException:
+    except DynamoDBError:
         return None
 
 
