@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sortkey.errors import ValidationException
+from sortkey.errors import SerializationException, ValidationException
 from sortkey.expressions.partiql_parser import DEEPEST, parse_statement
 from sortkey.expressions.partiql_tree import (
     Delete,
@@ -211,13 +211,17 @@ def test_not_well_formed(text: str, why: str) -> None:
         ("UPDATE shop SET a = set_add(a, b)", "The second argument to SET_ADD must be a set"),
         ("UPDATE shop SET a = set_add(a)", "Incorrect number of operands for operator or function"),
         ("UPDATE shop SET a = list_append(set_add(a, <<1>>), b)", "The function is not allowed to be used this way"),
-        ("SELECT * FROM shop WHERE a = '\ud800'", "surrogate"),
     ],
 )
 def test_rejected(text: str, message: str) -> None:
     with pytest.raises(ValidationException) as caught:
         parse_statement(text)
-    assert message in caught.value.message or "\ud800" in text
+    assert message in caught.value.message
+
+
+def test_no_unicode() -> None:
+    with pytest.raises(SerializationException, match="surrogate"):
+        parse_statement("SELECT * FROM shop WHERE a = '\ud800'")
 
 
 @pytest.mark.parametrize(
