@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
+from pathlib import Path
 from typing import Literal
 from uuid import UUID
 
@@ -111,3 +112,94 @@ def test_other_texts_give_one_line(text: str, expected: str, capsys: pytest.Capt
     assert message.startswith("sortkey explain: ")
     assert expected in message
     assert message.count("\n") == 1
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    """A store with the table `shop` and its index `by_city`."""
+    key = [{"AttributeName": "id", "KeyType": "HASH"}, {"AttributeName": "seq", "KeyType": "RANGE"}]
+    city = [{"AttributeName": "city", "KeyType": "HASH"}, {"AttributeName": "seq", "KeyType": "RANGE"}]
+    with sk.client(tmp_path) as client:
+        client.create_table(
+            TableName="shop",
+            AttributeDefinitions=[
+                {"AttributeName": name, "AttributeType": kind}
+                for name, kind in (("id", "S"), ("seq", "N"), ("city", "S"))
+            ],
+            KeySchema=key,
+            GlobalSecondaryIndexes=[
+                {"IndexName": "by_city", "KeySchema": city, "Projection": {"ProjectionType": "ALL"}}
+            ],
+            BillingMode="PAY_PER_REQUEST",
+        )
+    return str(tmp_path)
+
+
+# What a statement becomes, as a request that somebody would have written.
+@pytest.mark.parametrize(
+    ("statement", "parts"),
+    [
+        ("SELECT * FROM shop WHERE seq = 1 AND id = ?", ["GetItem", '"id": {']),
+        (
+            "SELECT v FROM shop WHERE id = 'a' AND seq > 1 AND n IS MISSING ORDER BY seq DESC",
+            [
+                "Query",
+                '"id = :0 AND seq > :1"',
+                '"FilterExpression": "attribute_not_exists(n)"',
+                '"ScanIndexForward": false',
+            ],
+        ),
+        (
+            "SELECT * FROM \"shop\".\"by_city\" WHERE city IN ['a', 'b'] AND begins_with(m[0].status, ?)",
+            [
+                "Query",
+                '"IndexName": "by_city"',
+                '"city = :0"',
+                '"begins_with(m[0].#0, :2)"',
+                "requests  2, one to each",
+            ],
+        ),
+        (
+            "SELECT * FROM shop WHERE id > 'a' OR NOT n BETWEEN 1 AND size(l)",
+            ["Scan", '"id > :0 OR NOT n BETWEEN :1 AND size(l)"'],
+        ),
+        ("INSERT INTO shop VALUE {'id': 'a', 'seq': 1}", ["PutItem", '"attribute_not_exists(id)"']),
+        (
+            "UPDATE shop SET a = a+1, t = set_add(t, <<'x'>>) REMOVE b WHERE id = 'a' AND seq = 1 RETURNING ALL NEW *",
+            ["UpdateItem", '"SET a = a + :0 ADD t :1 REMOVE b"', '"attribute_exists(id)"', '"ReturnValues": "ALL_NEW"'],
+        ),
+        (
+            "DELETE FROM shop WHERE id = 'a' AND seq = 1 AND n IN [1, 2]",
+            ["DeleteItem", '"attribute_not_exists(id) OR n IN (:2, :3)"'],
+        ),
+        ("EXISTS(SELECT * FROM shop WHERE id = 'a' AND seq = 1 AND n < 5)", ["ConditionCheck", "AND n < :2"]),
+    ],
+)
+def test_statements(folder: str, statement: str, parts: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "--statement", statement, "--store", folder]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"{statement}\n{parts[0]} ")
+    for part in parts:
+        assert part in shown
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("SELECT", "well formed"),
+        ("SELECT * FROM nothere", "not found"),
+        ('SELECT * FROM "shop"."nope"', "The table does not have the specified index: nope"),
+        ("DELETE FROM shop", "mandatory equality"),
+    ],
+)
+def test_statements_that_become_nothing(
+    folder: str, statement: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "--statement", statement, "--store", folder]) == 2
+    assert expected in capsys.readouterr().err
+
+
+def test_a_statement_makes_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "--statement", "SELECT * FROM shop", "--store", str(tmp_path / "none")]) == 2
+    assert "there is no store" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 import sortkey as sk
 from sortkey.client.prefixed import TableNames
@@ -52,6 +53,38 @@ def test_answers_name_the_table_as_it_was_asked_for(url: str) -> None:
         assert client.delete_table(TableName="orders")["TableDescription"]["TableName"] == "orders"
 
 
+def test_statements_name_the_table_as_the_caller_does(url: str) -> None:
+    with sk.client(url) as client:
+        client.create_table(**ORDERS)
+        client.put_item(TableName="orders", Item=EVERY_TYPE)
+        where = f"WHERE {' AND '.join(f'{name} = ?' for name in key(1))}"
+        select = {"Statement": f"SELECT * FROM orders {where}", "Parameters": [*key(1).values()]}
+        answer = client.execute_statement(**select, ReturnConsumedCapacity="TOTAL")
+        assert answer["Items"] == [EVERY_TYPE]
+        assert answer["ConsumedCapacity"]["TableName"] == "orders"
+        (response,) = client.batch_execute_statement(Statements=[select])["Responses"]
+        assert response == {"TableName": "orders", "Item": EVERY_TYPE}
+        delete = select | {"Statement": f"DELETE FROM /* its */ orders {where}"}
+        client.execute_transaction(TransactStatements=[delete])
+        assert client.scan(TableName="orders")["Count"] == 0
+        # What is not understood could reach a table without the prefix.
+        with pytest.raises(ClientError, match="well formed"):
+            client.execute_statement(Statement="SELECT * FROM orders WHERE")
+
+
+@pytest.mark.parametrize(
+    ("statement", "prefixed"),
+    [
+        ("SELECT * FROM orders", 'SELECT * FROM "dev-orders"'),
+        ('select "orders" from "orders"."by_a"', 'select "orders" from "dev-orders"."by_a"'),
+        ("UPDATE orders SET orders = 'orders'", "UPDATE \"dev-orders\" SET orders = 'orders'"),
+        ("INSERT INTO orders VALUE {'orders': ?}", "INSERT INTO \"dev-orders\" VALUE {'orders': ?}"),
+    ],
+)
+def test_the_prefix_in_statements(statement: str, prefixed: str) -> None:
+    assert NAMES.add("ExecuteStatement", {"Statement": statement}) == {"Statement": prefixed}
+
+
 # An ARN comes from an answer, and names the table as the store does.
 def test_arns_are_left_alone() -> None:
     members = {"TableName": "arn:aws:dynamodb:eu-west-1:1:table/dev-orders", "ResourceArn": "arn:aws:x"}
@@ -85,6 +118,9 @@ def test_what_was_not_processed_can_be_sent_again() -> None:
 
 
 # botocore says what is wrong with it, in its own words.
-@pytest.mark.parametrize("members", [{"TableName": 5}, {"TransactItems": ["x"]}, {"RequestItems": []}])
+@pytest.mark.parametrize(
+    "members",
+    [{"TableName": 5}, {"Statement": 5}, {"Statements": ["x"]}, {"TransactItems": ["x"]}, {"RequestItems": []}],
+)
 def test_mistakes_are_passed_on(members: dict[str, Any]) -> None:
     assert NAMES.add("PutItem", members) == members

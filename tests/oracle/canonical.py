@@ -26,6 +26,7 @@ OWN_TO_EACH: Final = frozenset(
         "LastUpdateDateTime",
         "LatestStreamLabel",
         "NextShardIterator",
+        "NextToken",
         "ParentShardId",
         "SequenceNumber",
         "ShardId",
@@ -85,7 +86,7 @@ def _order_capacity(answer: dict[str, Any]) -> None:
 
 
 def _order_scan(answer: dict[str, Any]) -> None:
-    """A scan is in the order of hashes, which differ between the sides."""
+    """A scan is in the order of hashes, which differ between the sides. The order of other statements has its tests."""
     if "Items" in answer:
         answer["Items"] = ordered(answer["Items"])
 
@@ -95,5 +96,6 @@ _REORDERED: Final[dict[str, Callable[[dict[str, Any]], None]]] = {
     "BatchWriteItem": _order_capacity,
     "TransactGetItems": _order_capacity,
     "TransactWriteItems": _order_capacity,
+    "ExecuteStatement": _order_scan,
     "Scan": _order_scan,
 }

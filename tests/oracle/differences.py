@@ -12,6 +12,7 @@ from tests.oracle import (
     differences_in_expressions,
     differences_in_reads,
     differences_in_requests,
+    differences_in_statements,
     differences_in_tables,
 )
 from tests.oracle.difference import Difference
@@ -21,5 +22,6 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     *differences_in_expressions.DIFFERENCES,
     *differences_in_reads.DIFFERENCES,
     *differences_in_tables.DIFFERENCES,
+    *differences_in_statements.DIFFERENCES,
     *differences_in_answers.DIFFERENCES,
 )

@@ -25,7 +25,8 @@ def scan(condition: str, **values: dict[str, Any]) -> Request:
 
 
 def has_several_actions(request: Request) -> bool:
-    return len(parse_update(request[1].get("UpdateExpression", ""))) > 1
+    text = request[1].get("UpdateExpression")
+    return text is not None and len(parse_update(text)) > 1
 
 
 DIFFERENCES: Final[tuple[Difference, ...]] = (

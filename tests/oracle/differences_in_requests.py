@@ -237,7 +237,8 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         id="token-mismatch",
         why="DynamoDB Local's message is empty.",
         ours="IdempotentParameterMismatchException: The request uses a client request token that was used before …",
-        theirs="IdempotentParameterMismatchException: ",
+        theirs="IdempotentParameterMismatchException: "
+        " | IdempotentParameterMismatchException: Specified idempotent token was used with different …",
         example=tuple(
             (
                 "TransactWriteItems",

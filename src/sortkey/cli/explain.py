@@ -1,9 +1,12 @@
-"""`sortkey explain`: the request that an access path of a module sends, and its cost.
+"""`sortkey explain`: the request that an access path of a module sends, and its cost; or the one that a PartiQL
+statement stands for.
 
     sortkey explain shop.models:Price.by_product
     sortkey explain 'shop.models:Price.key(store="12345", channel="ALL").after("P1")'
 
     sortkey explain 'shop.models:Visit.key(id="6ba7b810-9dad-11d1-80b4-00c04fd430c8", kind="SHORT").after("2026-01-04")'
+
+    sortkey explain --statement "SELECT * FROM prices WHERE store = '12345'" --store ./data
 
 A key or an index without arguments is queried by its partition; a text field has its own name as example value.
 Arguments are literals; a text becomes what its field is, such as a UUID, a date or a member of an enum. `UUID(…)`,
@@ -22,7 +25,13 @@ from enum import Enum
 from typing import Any, Final, Literal, get_args, get_origin
 from uuid import UUID
 
-from sortkey.cli.arguments import NoModule, Parser, import_user_module, print_error
+import orjson
+from botocore.exceptions import ClientError
+
+from sortkey.cli.arguments import NoModule, Parser, add_store_argument, import_user_module, print_error
+from sortkey.client import client, stores
+from sortkey.client.statements import explain_statement
+from sortkey.errors import DynamoDBError
 from sortkey.model.costs.explain import Explanation, explain
 from sortkey.model.costs.vector_costs import VectorExplanation, explain_search
 from sortkey.model.errors import ModelError
@@ -51,18 +60,36 @@ class NotAPath(Exception):
 
 
 def add_arguments(command: Parser) -> None:
-    command.add_argument("path", metavar="MODULE:PATH", help="for example 'shop:Price.key(store=\"12345\")'")
+    which = command.add_mutually_exclusive_group(required=True)
+    which.add_argument("path", nargs="?", metavar="MODULE:PATH", help="such as 'shop:Price.key(store=\"12345\")'")
+    which.add_argument("--statement", metavar="TEXT", help="a PartiQL statement on a table of --store")
+    add_store_argument(command)
     command.add_argument("--rows", metavar="N", type=int, help="number of rows that it reads")
     command.add_argument("--row-bytes", metavar="N", type=int, help="size of a row")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.statement is not None:
+        return _run_statement(arguments.statement, arguments.store)
     try:
         path = path_of(arguments.path)
         explained = _explained(path, arguments.rows, arguments.row_bytes)
     except (NotAPath, NoModule, ModelError) as error:
         return print_error("explain", str(error))
     sys.stdout.write(f"{explained}\n")
+    return 0
+
+
+def _run_statement(statement: str, store: str) -> int:
+    try:
+        stores.parse(store).require_existing()
+        with client(store) as opened:
+            meant = explain_statement(opened, statement)
+    except (DynamoDBError, ClientError, ValueError) as error:
+        return print_error("explain", str(error))
+    request = orjson.dumps(meant.request, option=orjson.OPT_INDENT_2).decode()
+    more = f"requests  {meant.requests}, one to each partition\n" if meant.requests > 1 else ""
+    sys.stdout.write(f"{statement}\n{meant.operation} {request}\n{more}")
     return 0
 
 

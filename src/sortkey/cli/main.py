@@ -28,7 +28,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "db": Command("serve DynamoDB's protocol", "endpoint"),
     "dead-letters": Command("list, show, send again or drop what a service's feeds and worker gave up", "server"),
     "doctor": Command("tell whether this machine, a data folder or an endpoint is fit"),
-    "explain": Command("show the request and the cost of an access path"),
+    "explain": Command("show the request of an access path or a statement"),
     "follow": Command("run a service's change feeds", "server"),
     "load": Command("load a file into a service's tables", "server"),
     "new": Command("write a small project with a service of your own"),

@@ -6,10 +6,13 @@ from collections.abc import Callable, Collection, Coroutine
 from typing import Any, Final, Generic, TypeVar
 
 from sortkey.client.boto3_shapes import Unparsed
+from sortkey.client.errors import client_error
 from sortkey.client.interface import AnyClient, AsyncClient, Client, InProcessPuts, InProcessReads
 from sortkey.client.methods import R
 from sortkey.client.stores import Capabilities
 from sortkey.engine.database import Database
+from sortkey.errors import DynamoDBError
+from sortkey.expressions.partiql_parser import parse_statement
 
 Members = dict[str, Any]
 
@@ -17,6 +20,7 @@ _SHORTEST_NAME: Final = 3
 _NAMES: Final = frozenset(
     {"TableName", "GlobalTableName", "ExclusiveStartTableName", "SourceTableName", "TargetTableName"}
 )
+_STATEMENTS: Final = frozenset({"Statements", "TransactStatements"})
 _BY_TABLE: Final = frozenset({"BatchGetItem", "BatchWriteItem", "TransactWriteItems"})
 """Operations whose answers have maps keyed by table name."""
 
@@ -38,6 +42,11 @@ class TableNames:
             copy["RequestItems"] = {self._add(table): each for table, each in copy["RequestItems"].items()}
         if isinstance(copy.get("TransactItems"), list):
             copy["TransactItems"] = [self._add_in_action(action) for action in copy["TransactItems"]]
+        if "Statement" in copy:
+            copy["Statement"] = self._add_in_statement(operation, members)
+        for name in _STATEMENTS & copy.keys():
+            if isinstance(copy[name], list):
+                copy[name] = [self._add_in_part(operation, each) for each in copy[name]]
         if operation == "ListTables":
             # Names come in order, and no table's name is the bare prefix. AWS takes no name shorter than three
             # characters, so the prefix is padded with the lowest character allowed.
@@ -65,6 +74,8 @@ class TableNames:
         ):
             if name in copy:
                 copy[name] = _each(copy[name], self._strip_description)
+        if operation == "BatchExecuteStatement":
+            copy["Responses"] = [self._strip_description(each) for each in copy["Responses"]]
         if operation in _BY_TABLE:
             for name in ("Responses", "UnprocessedKeys", "UnprocessedItems", "ItemCollectionMetrics"):
                 if name in copy:
@@ -79,6 +90,21 @@ class TableNames:
         if last is not None and last.startswith(self.prefix):
             copy["LastEvaluatedTableName"] = self._strip(last)
         return copy
+
+    def _add_in_part(self, operation: str, part: Any) -> Any:
+        return self.add(operation, part) if isinstance(part, dict) else part
+
+    def _add_in_statement(self, operation: str, members: Members) -> Any:
+        """The statement with the prefix on its table. One that cannot be parsed is not sent: it might reach another."""
+        text = members["Statement"]
+        if not isinstance(text, str):
+            return text
+        try:
+            statement = parse_statement(text)
+        except DynamoDBError as error:
+            raise client_error(operation, members, error) from None
+        start, end = statement.table_place
+        return f'{text[:start]}"{self._add(statement.table)}"{text[end:]}'
 
     def _add_in_action(self, action: Any) -> Any:
         if not isinstance(action, dict):

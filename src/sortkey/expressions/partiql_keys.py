@@ -226,7 +226,8 @@ def _written(statement: Statement, name: str) -> str:
 @lru_cache(maxsize=CACHED_TEXTS)
 def compiled_actions(statement: Statement) -> CompiledUpdate:
     assert isinstance(statement.body, Update)
-    return compile_update(statement.body.actions)
+    # In the order in which DynamoDB reports paths that overlap.
+    return compile_update(statement.body.actions[::-1])
 
 
 class ShownPaths:

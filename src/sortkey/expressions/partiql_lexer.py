@@ -6,6 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from sortkey.errors import ValidationException
+from sortkey.values.errors import not_unicode
 
 KEYWORDS: Final = frozenset(
     """
@@ -79,6 +80,14 @@ def _token(group: str, word: str, start: int, end: int) -> Token:
             return Token(word, word, start, end)
         case _:
             return Token(group, word, start, end)
+
+
+def check_unicode(text: str) -> None:
+    """A text may come with half of a surrogate pair, which could be neither stored nor sent."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise not_unicode() from None
 
 
 def place(text: str, token: Token) -> str:

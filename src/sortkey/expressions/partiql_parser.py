@@ -17,11 +17,10 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal, cast
 
-from sortkey import limits
 from sortkey.errors import ValidationException
 from sortkey.expressions import errors
 from sortkey.expressions.compilation import cached_by_text
-from sortkey.expressions.partiql_lexer import Token, not_well_formed, place, tokens
+from sortkey.expressions.partiql_lexer import Token, check_unicode, not_well_formed, place, tokens
 from sortkey.expressions.partiql_tree import (
     Delete,
     Exists,
@@ -65,6 +64,7 @@ DEEPEST: Final = 100
 
 _SET_FUNCTIONS: Final[dict[str, type[Add] | type[DeleteElements]]] = {"set_add": Add, "set_delete": DeleteElements}
 _FUNCTIONS: Final = PREDICATES | UPDATE_FUNCTIONS | _SET_FUNCTIONS.keys() | {"size"}
+_SIZE: Final = frozenset({"size"})
 _LITERALS: Final = {"TRUE": {"BOOL": True}, "FALSE": {"BOOL": False}, "NULL": {"NULL": True}}
 _COMPARATORS: Final[dict[str, Comparator]] = {
     "=": "=",
@@ -89,6 +89,7 @@ _RETURNING: Final[dict[tuple[str, str], Returning]] = {
     ("MODIFIED", "OLD"): "UPDATED_OLD",
     ("MODIFIED", "NEW"): "UPDATED_NEW",
 }
+_INDEX_DIGITS: Final = len(str(LARGEST_INDEX))
 _NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 _ARN: Final = "arn:"
 _BARE_POINT: Final = re.compile(r"\.(?=[eE]|$)")
@@ -103,7 +104,7 @@ Node = Condition | Operand | Arithmetic | Template
 
 @cached_by_text
 def parse_statement(text: str) -> Statement:
-    """Raises ValidationException."""
+    """Raises ValidationException; SerializationException for what is no Unicode."""
     try:
         return _Parser(text).statement()
     except errors.InvalidExpression as error:
@@ -114,6 +115,7 @@ class _Parser:
     """One pass over one text; every method leaves `_position` after what it has read."""
 
     def __init__(self, text: str) -> None:
+        check_unicode(text)
         self._text = text
         self._tokens = tokens(text)
         self._position = 0
@@ -135,6 +137,8 @@ class _Parser:
         return self._tokens[min(self._position + 1, len(self._tokens) - 1)]
 
     def _take(self) -> Token:
+        if self._token.type == "end":
+            raise self._unexpected()
         self._position += 1
         return self._tokens[self._position - 1]
 
@@ -343,10 +347,10 @@ class _Parser:
     def _returning(self) -> Returning | None:
         if not self._accept("RETURNING"):
             return None
-        which = self._take().type, self._take().type if self._token.type != "end" else "end"
+        which = self._token.type, self._next.type
         if which not in _RETURNING:
-            self._position -= 1
             raise self._unexpected()
+        self._position += 2
         if self._token.type == "name":
             raise ValidationException("Expected '*' after ( MODIFIED | ALL ) ( NEW | OLD ) in RETURNING clause")
         self._expect("*")
@@ -538,7 +542,7 @@ class _Parser:
         match node:
             case Path() | Value():
                 return node
-            case Call() if (node.function == "size") is not self._updates and node.function not in PREDICATES:
+            case Call() if node.function in (UPDATE_FUNCTIONS if self._updates else _SIZE):
                 return node
             case Call():
                 raise ValidationException(
@@ -638,18 +642,19 @@ class _Parser:
             return self._name(token)
         if token.type != "number" or not token.value.isdecimal():
             raise self._not_a_path(token)
-        index = -int(token.value) if negative else int(token.value)
-        if not 0 <= index <= LARGEST_INDEX:
+        digits = f"-{token.value}" if negative else token.value
+        # Longer ones Python refuses to convert.
+        if negative or len(digits) > _INDEX_DIGITS or int(digits) > LARGEST_INDEX:
             raise errors.InvalidExpression(
-                f"List index is not within the allowable range; index: [{index}] {place(self._text, token)}"
+                f"List index is not within the allowable range; index: [{digits}] {place(self._text, token)}"
             )
-        return index
+        return int(digits)
 
     def _name(self, token: Token) -> str:
         name = token.value
         if not name:
             raise ValidationException("Path component cannot be an empty string")
-        if len(name.encode("utf-8", "surrogatepass")) >= limits.ATTRIBUTE_NAME_BYTES or name[0] != "#":
+        if name[0] != "#":
             return name
         # In a path, that would be a placeholder.
         placeholder = f"#{len(self._names)}"

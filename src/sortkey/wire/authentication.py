@@ -47,7 +47,7 @@ from sortkey.engine.requests.statements import OneStatement, statements_of
 from sortkey.engine.tables import resource_policy
 from sortkey.engine.tables.core import Settings
 from sortkey.engine.tables.resource_policy import Policy, parse_policy
-from sortkey.errors import AccessDeniedException, ValidationException
+from sortkey.errors import AccessDeniedException, DynamoDBError, ValidationException
 from sortkey.expressions.partiql_parser import parse_statement
 from sortkey.expressions.partiql_tree import Delete, Exists, Select, Update
 from sortkey.http.listener import AllowedHosts, rejection
@@ -359,7 +359,7 @@ def _statement_needs(request: OneStatement) -> Iterator[Need]:
     """Those of the operation that a statement becomes. One that cannot be parsed is rejected by the operation."""
     try:
         statement = parse_statement(request.statement)
-    except ValidationException:
+    except DynamoDBError:
         return
     body = statement.body
     table = table_name_of(statement.table)

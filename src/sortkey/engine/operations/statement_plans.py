@@ -17,8 +17,9 @@ from sortkey.engine.requests.items import Scan
 from sortkey.engine.requests.statements import OneStatement, ParameterizedStatement
 from sortkey.engine.tables.core import require_table
 from sortkey.engine.tables.table import Keyed, Table, check_key, check_scalar_keys
-from sortkey.errors import DuplicateItemException, ValidationException
-from sortkey.expressions import Bindings, Condition, KeyCondition, ShownPaths
+from sortkey.errors import DuplicateItemException, DynamoDBError, ValidationException
+from sortkey.expressions import Bindings, Condition, KeyCondition, Projection, ShownPaths
+from sortkey.expressions.bindings import DocumentPath
 from sortkey.expressions.condition import CompiledCondition
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.key_condition import KeyTerm
@@ -34,6 +35,8 @@ from sortkey.expressions.partiql_keys import (
 )
 from sortkey.expressions.partiql_parser import parse_statement
 from sortkey.expressions.partiql_tree import Delete, Exists, Insert, Select, Statement, Update
+from sortkey.expressions.paths import resolve
+from sortkey.expressions.tree import Path
 from sortkey.values.attribute import AttributeValue, Item, Normalised, TooLarge, normalise_item, normalise_value
 from sortkey.values.errors import ITEM_TOO_LARGE
 from sortkey.values.key_bytes import sort_bytes
@@ -71,7 +74,7 @@ def writes(text: str) -> bool | None:
     """Whether the statement is a write; None if it cannot be parsed."""
     try:
         return parse_statement(text).writes
-    except ValidationException:
+    except DynamoDBError:
         return None
 
 
@@ -89,11 +92,21 @@ class Rows(NamedTuple):
 def read_plan(one: Given, tables: Mapping[str, Table]) -> Get | Rows:
     """A GetItem if the keys name one item of the table and nothing else is asked of it."""
     table = require_table(tables, one.table_name)
-    item = single_item(one, table)
+    item = single_item(one, table, _shown(one))
     return _rows(one, table) if item is None else item
 
 
-def single_item(one: Given, table: Table) -> Get | None:
+def item_of_several(one: Given, table: Table) -> Get | None:
+    """The item that a SELECT of a batch or a transaction reads. What it shows of documents stays nested, as in the
+    other batches and transactions."""
+    select = one.statement.body
+    assert isinstance(select, Select)
+    kept = None if select.paths is None else Projection(_resolved(select.paths, one.bindings))
+    return single_item(one, table, kept)
+
+
+def single_item(one: Given, table: Table, shown: Projection | ShownPaths | None) -> Get | None:
+    """The item, if the key and nothing else is asked for."""
     select = one.statement.body
     assert isinstance(select, Select)
     if select.index is not None or one.statement.where is None:
@@ -103,7 +116,6 @@ def single_item(one: Given, table: Table) -> Get | None:
         return None
     _check_order(select, table, has_partition=True)
     key = _key(one, table)
-    shown = _shown(one)
     check_scalar_keys(table, shown)
     return Get(table.name, key, shown)
 
@@ -114,6 +126,13 @@ def _shown(one: Given) -> ShownPaths | None:
         return None
     try:
         return ShownPaths(one.statement, one.bindings)
+    except InvalidExpression as error:
+        raise ValidationException(str(error)) from None
+
+
+def _resolved(paths: tuple[Path, ...], bindings: Bindings) -> tuple[DocumentPath, ...]:
+    try:
+        return resolve(paths, bindings)
     except InvalidExpression as error:
         raise ValidationException(str(error)) from None
 
@@ -320,7 +339,7 @@ def check_in_transaction(one: Given, table: Table | None) -> None:
         raise ValidationException("Reads on indices are not supported within transactions.")
     if table is None:
         return
-    if isinstance(body, Select) and single_item(one, table) is None:
+    if isinstance(body, Select) and item_of_several(one, table) is None:
         raise ValidationException(
             "Select statements within ExecuteTransaction must specify the primary key in the where clause."
         )

@@ -23,9 +23,9 @@ from sortkey.engine.operations.statement_plans import (
     Rows,
     check_in_transaction,
     given,
+    item_of_several,
     read_plan,
     returned,
-    single_item,
     write_plan,
     writes,
 )
@@ -285,7 +285,7 @@ class _Entry:
         if self.one.statement.writes:
             self.action = _planned_write(core, self.one)
             return
-        self.get = single_item(self.one, require_table(tables, self.one.table_name))
+        self.get = item_of_several(self.one, require_table(tables, self.one.table_name))
         if self.get is None:
             raise ValidationException(NOT_ONE_ITEM)
 
@@ -378,7 +378,7 @@ def transact_read(core: Core, request: ExecuteTransaction) -> Slices[Answer]:
     statements, tables = _transaction(core, request)
     if len(_kinds(request)) > 1:
         raise ValidationException(MIXED_TRANSACTION)
-    gets = [get for one in statements if (get := single_item(one, tables[one.table_name])) is not None]
+    gets = [get for one in statements if (get := item_of_several(one, tables[one.table_name])) is not None]
     responses, consumed = yield from read_together(core, gets)
     answer: Answer = {"Responses": responses}
     return _with_capacity(answer, request, consumed, "Read")
