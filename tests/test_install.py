@@ -31,11 +31,12 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = PROJECT["optional-dependencies"]
 
 # Extras that our code imports today.
-IN_USE = ("endpoint", "aws", "server", "kafka", "batch", "graphql", "spark")
+IN_USE = ("endpoint", "aws", "server", "kafka", "batch", "graphql", "spark", "vector")
 # Extras that add no command, and what is imported with them.
 WITHOUT_COMMAND = {
     "postgres": ["psycopg"],
     "spark": ["pyspark.sql"],
+    "vector": ["sortkey.engine.vectors.vector_memory"],
 }
 # Published as source only, so its wheel is built here.
 BUILT = {"spark"}

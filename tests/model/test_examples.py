@@ -41,6 +41,7 @@ PROGRAMS = [
     ["guides/sharded-keys.md"],
     ["guides/typed-names.md"],
     ["guides/types.md"],
+    ["guides/vectors.md"],
 ]
 EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

@@ -126,6 +126,14 @@ def test_tables_are_compared_with_their_declaration(db: sk.Session) -> None:
     assert db.diff_tables(DISHES) == []
 
 
+def test_an_index_is_added_to_an_existing_table(db: sk.Session) -> None:
+    assert db.add_vector_index(Dish.similar) is False
+    db.client.update_table(TableName=DISHES.name, VectorIndexUpdates=[{"Delete": {"IndexName": "by_taste"}}])
+    assert db.diff_tables(DISHES) == ["table nearest-dishes: index by_taste does not exist"]
+    assert db.add_vector_index(Dish.similar) is True
+    assert names(db.nearest(Dish.similar(kind="soup"), [1, 2, 0.1], 1)) == ["soup 2"]
+
+
 @pytest.mark.parametrize(
     ("vector", "k", "error", "message"),
     [

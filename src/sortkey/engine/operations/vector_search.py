@@ -60,6 +60,8 @@ class _Equality(NamedTuple):
 
 class _Hit(NamedTuple):
     score: float
+    key: bytes
+    """The row key, which orders rows with equal scores."""
     row: bytes
 
 
@@ -245,9 +247,10 @@ def _search(
     while keys := list(islice(candidates, READ_A_SLICE)):
         if hits:
             yield
-        rows = [_row(snapshot, index.space + key) for key in keys]
+        keys = [index.space + key for key in keys]
+        rows = [_row(snapshot, key) for key in keys]
         found = search.scores([vector_rows.vector_in(index, row) for row in rows])
-        hits = _best(index, [*hits, *map(_Hit, found, rows)], wanted)
+        hits = _best(index, [*hits, *map(_Hit, found, keys, rows)], wanted)
     return hits
 
 
@@ -271,7 +274,7 @@ def _walk(index: VectorIndex, scope: Scope, snapshot: Transaction, vector: bytes
             if scope.filters and not _passes(orjson.loads(vector_rows.text_in(index, row)), scope):
                 continue
             found = score(index.entry.function, wanted_components, components(vector_rows.vector_in(index, row)))
-            hits.append(_Hit(found, row))
+            hits.append(_Hit(found, key, row))
         hits = _best(index, hits, wanted)
         yield
     return hits
@@ -283,7 +286,7 @@ def _passes(item: Item, scope: Scope) -> bool:
 
 def _best(index: VectorIndex, hits: list[_Hit], wanted: int) -> list[_Hit]:
     function = index.entry.function
-    return nsmallest(wanted, hits, key=lambda hit: rank(function, hit.score))
+    return nsmallest(wanted, hits, key=lambda hit: (rank(function, hit.score), hit.key))
 
 
 def _answer(index: VectorIndex, request: SearchVectors, projection: Any, hits: list[_Hit]) -> Answer:

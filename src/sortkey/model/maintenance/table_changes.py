@@ -14,6 +14,7 @@ from sortkey.model.calls.steps import Context, Steps, code_of
 from sortkey.model.errors import TablesDiffer, Unsupported
 from sortkey.model.items.key import BoundKey
 from sortkey.model.items.table import Table
+from sortkey.model.items.vector_index import BoundVectorIndex
 from sortkey.model.maintenance.long_work import LongWork
 from sortkey.model.tables import provision
 
@@ -24,13 +25,15 @@ class IndexCreation(LongWork[bool]):
     """Adds a declared index to an existing table, and waits until the store has built it. The result is whether the
     index was missing."""
 
-    def __init__(self, context: Context, index: BoundKey[Any]) -> None:
-        require_key(index)
+    def __init__(self, context: Context, index: BoundKey[Any] | BoundVectorIndex[Any]) -> None:
+        self._local = False
+        if not isinstance(index, BoundVectorIndex):
+            require_key(index)
+            self._local = index.layout.local
         if index.layout.index is None:
             raise TypeError(f"{index.name} is the primary key; expected an index, such as Order.by_day")
         self._context = context
         self._name = index.name
-        self._local = index.layout.local
         self.index: str = index.layout.index
         self.table: Table = index.schema.owner.__table__
         self._was_missing = False

@@ -36,7 +36,7 @@ from sortkey.model.items.entries import E, Entries
 from sortkey.model.items.item import Item
 from sortkey.model.items.key import BoundKey
 from sortkey.model.items.table import Table
-from sortkey.model.items.vector_index import VectorPath
+from sortkey.model.items.vector_index import BoundVectorIndex, VectorPath
 from sortkey.model.maintenance import scan_source, table_changes
 from sortkey.model.maintenance.delete_all import DeleteAll, DeleteOptions, DeleteResult
 from sortkey.model.maintenance.load import LoadOptions, LoadResult, LoadWork, ShowLoad
@@ -504,6 +504,13 @@ class Session:
         self._runner.finish(creation)
         options = AuditOptions(repair=True, rate=rate, only_index=creation.index)
         return self._audited(creation.table, options, segments, after, progress)
+
+    def add_vector_index(self, index: BoundVectorIndex[Any]) -> bool:
+        """Create a declared vector index if the table lacks it, and wait until the store has built it. Returns whether
+        the table lacked it."""
+        if not isinstance(index, BoundVectorIndex):
+            raise TypeError(f"expected a vector index, such as Product.similar, not {index!r}")
+        return self._runner.finish(IndexCreation(self._context, index))
 
     def replace_index(
         self,
