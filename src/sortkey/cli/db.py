@@ -33,6 +33,9 @@ def add_arguments(command: Parser) -> None:
         type=_faults,
         help="for tests of a program: faults such as throttle=0.01,seed=7 (see docs/guides/faults.md)",
     )
+    command.add_argument(
+        "--buckets", metavar="DIR", type=Path, help="for exports and imports: each folder in it is an S3 bucket"
+    )
     command.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the port (1)")
     command.add_argument(
         "--write-wait",
@@ -60,6 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         tuple(arguments.allowed_hosts),
         arguments.faults,
         arguments.write_wait,
+        arguments.buckets,
     )
     if not arguments.write_wait > 0:
         return print_error("db", "--write-wait must be more than 0")

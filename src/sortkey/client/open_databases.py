@@ -92,14 +92,16 @@ class _OpenDatabases:
 
     def _database(self, store: StoreAddress, shared: _Shared | None, faults: Faults | None) -> Database:
         if shared is None:
-            return start_database(None, faults)
+            return start_database(None, faults, store.buckets)
         shown = store.url if store.path is None else str(store.path)
         if shared in self._inherited:
             raise RuntimeError(f"{shown!r} was open when this process was forked: {_FORK_ADVICE}")
         folder = shared if isinstance(shared, Path) else None
-        database, handles = self._shared.get(shared) or (start_database(folder, faults), 0)
+        database, handles = self._shared.get(shared) or (start_database(folder, faults, store.buckets), 0)
         if database.faults != faults:
             raise ValueError(f"{shown!r} is open in this process with {database.faults}; open it with the same faults")
+        if store.buckets not in (None, database.settings.buckets):
+            raise ValueError(f"{shown!r} is open in this process with other buckets, or with none")
         self._shared[shared] = (database, handles + 1)
         return database
 

@@ -26,6 +26,7 @@ LEAVES_WORK: Final = frozenset(
         "CreateBackup",
         "DeleteBackup",
         "DeleteTable",
+        "ExportTableToPointInTime",
         "RestoreTableFromBackup",
         "RestoreTableToPointInTime",
         "UpdateTable",

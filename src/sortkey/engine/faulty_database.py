@@ -77,11 +77,15 @@ class FaultyDatabase(Database):
         return amend
 
 
-def open_database(path: Path | None, faults: Faults | None) -> Database:
-    """Open a folder (created if missing), or memory if `path` is None, with these faults or without any."""
+def open_database(path: Path | None, faults: Faults | None, buckets: Path | None = None) -> Database:
+    """Open a folder (created if missing), or memory if `path` is None, with these faults or without any. `buckets` is
+    the folder of buckets."""
     if not isinstance(faults, Faults | None):
         raise TypeError(f"faults must be sk.testing.Faults, not {faults!r}")
-    return (Database(path) if faults is None else FaultyDatabase(faults, path)).start()
+    settings = Settings(buckets=buckets)
+    if faults is None:
+        return Database(path, settings=settings).start()
+    return FaultyDatabase(faults, path, settings=settings).start()
 
 
 class DiskFaults:

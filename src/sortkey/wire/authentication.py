@@ -186,7 +186,7 @@ RETURNING_MEMBERS: Final = ("return_values", "return_values_on_condition_check_f
 NAMING_MEMBERS: Final = ("table_name", "global_table_name")
 TARGET: Final = "target_table_name"
 """The member that names the table that a request restores; others name what it is restored from."""
-ARN_MEMBERS: Final = ("resource_arn", "table_arn", "stream_arn", "shard_iterator", "backup_arn")
+ARN_MEMBERS: Final = ("resource_arn", "table_arn", "stream_arn", "shard_iterator", "backup_arn", "export_arn")
 """Members that name a request's table. A shard iterator begins with its stream's ARN."""
 # Unambiguous: the engine must find the same table that the rights were checked for.
 ARN: Final = re.compile(r"arn:[^:/|]*:dynamodb:[^:/|]*:[^:/|]*:table/([^/:|]+)([/|].*)?", re.DOTALL)

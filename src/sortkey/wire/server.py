@@ -116,6 +116,8 @@ class Options(msgspec.Struct, frozen=True):
     faults: Faults | None = None
     write_wait: float = WRITE_WAIT_SECONDS
     """How long a write waits for other processes."""
+    buckets: Path | None = None
+    """The folder in the place of S3."""
 
 
 def authentication_for(options: Options) -> Authentication:
@@ -144,7 +146,7 @@ def serve(
         process.on_stop_signal(server.stop)
         await server.serve(listening, lambda: ready(server))
 
-    database = open_database(options.data, options.faults)
+    database = open_database(options.data, options.faults, options.buckets)
     process.tune_interpreter()
     try:
         process.run(serve_until_stopped())

@@ -37,7 +37,6 @@ def test_a_table_is_described_without_the_feature(call: Call, operation: str, an
     ("operation", "answer"),
     [
         ("ListContributorInsights", {"ContributorInsightsSummaries": []}),
-        ("ListExports", {"ExportSummaries": []}),
         ("ListGlobalTables", {"GlobalTables": []}),
         ("ListImports", {"ImportSummaryList": []}),
     ],

@@ -42,6 +42,7 @@ NOT_SUPPORTED_MEMBERS: Final = {
     "CreateTable.GlobalTableSettingsReplicationMode",
     "CreateTable.GlobalTableSourceArn",
     "CreateTable.VectorIndexes",
+    "ExportTableToPointInTime.FilterSpecification",
     "RestoreTableFromBackup.VectorIndexOverride",
     "RestoreTableToPointInTime.VectorIndexOverride",
     "UpdateTable.DisassociationProtectionEnabled",
@@ -65,6 +66,8 @@ KNOWN: Final[dict[str, Any]] = {
     "StreamArn": "arn:aws:kinesis:local:000000000000:stream/orders",
     "ResourceArnString": "arn:aws:dynamodb:local:000000000000:table/orders",
     "ResourcePolicy": '{"Statement": []}',
+    "ExportArn": "arn:aws:dynamodb:local:000000000000:table/orders/export/01489602797149-73d8d5bc",
+    "S3BucketOwner": "000000000000",
     "ImportNextToken": "0" * 112,
 }
 """Valid values, by the name of their shape, where the model's bounds do not make one."""

@@ -115,6 +115,7 @@ def requests(call: Call) -> Requests:
         *_transactions(),
         *_streams(call),
         *_backups(call),
+        *_transfers(arn),
         *_features(arn),
     ]
 
@@ -317,6 +318,15 @@ def _backups(call: Call) -> Requests:
     ]
 
 
+def _transfers(arn: str) -> Requests:
+    bucket = {"S3Bucket": "exports", "S3Prefix": "daily/orders"}
+    return [
+        ("ExportTableToPointInTime", {"TableArn": arn, "ExportFormat": "DYNAMODB_JSON", **bucket}),
+        ("DescribeExport", {"ExportArn": f"{arn}/export/01489602797149-73d8d5bc"}),
+        ("ListExports", {"TableArn": arn, "MaxResults": 5}),
+    ]
+
+
 def _features(arn: str) -> Requests:
     return [
         ("DescribeLimits", {}),
@@ -330,7 +340,6 @@ def _features(arn: str) -> Requests:
         ("GetResourcePolicy", {"ResourceArn": arn}),
         ("DeleteResourcePolicy", {"ResourceArn": arn}),
         ("ListContributorInsights", {"TableName": "orders", "MaxResults": 5}),
-        ("ListExports", {"TableArn": arn, "MaxResults": 5}),
         ("ListGlobalTables", {"Limit": 5, "RegionName": "eu-west-1"}),
         ("ListImports", {"TableArn": arn, "PageSize": 5}),
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from sortkey.engine.operations import backups, features, policies, recovery, restores
+from sortkey.engine.operations import backups, exports, features, policies, recovery, restores
 from sortkey.engine.operations.batches import batch_get_item, batch_write_item
 from sortkey.engine.operations.items import delete_item, get_item, put_item, update_item
 from sortkey.engine.operations.queries import query, scan
@@ -37,6 +37,7 @@ READS: Final[dict[str, Read]] = {
     "DescribeContinuousBackups": recovery.describe_continuous_backups,
     "DescribeContributorInsights": features.describe_contributor_insights,
     "DescribeEndpoints": features.describe_endpoints,
+    "DescribeExport": exports.describe_export,
     "DescribeGlobalTable": features.describe_global_table,
     "DescribeGlobalTableSettings": features.describe_global_table_settings,
     "DescribeKinesisStreamingDestination": features.describe_kinesis_streaming_destination,
@@ -51,7 +52,7 @@ READS: Final[dict[str, Read]] = {
     "GetShardIterator": get_shard_iterator,
     "ListBackups": backups.list_backups,
     "ListContributorInsights": features.list_contributor_insights,
-    "ListExports": features.list_exports,
+    "ListExports": exports.list_exports,
     "ListGlobalTables": features.list_global_tables,
     "ListImports": features.list_imports,
     "ListStreams": list_streams,
@@ -74,6 +75,7 @@ WRITES: Final[dict[str, Write]] = {
     "DeleteItem": delete_item,
     "DeleteResourcePolicy": policies.delete_resource_policy,
     "DeleteTable": delete_table,
+    "ExportTableToPointInTime": exports.export_table_to_point_in_time,
     "PutItem": put_item,
     "PutResourcePolicy": policies.put_resource_policy,
     "RestoreTableFromBackup": restores.restore_table_from_backup,

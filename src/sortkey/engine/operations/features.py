@@ -61,10 +61,6 @@ def list_contributor_insights(_core: Core, _request: features.ListContributorIns
     return {"ContributorInsightsSummaries": []}
 
 
-def list_exports(_core: Core, _request: features.ListExports) -> Answer:
-    return {"ExportSummaries": []}
-
-
 def list_global_tables(_core: Core, _request: features.ListGlobalTables) -> Answer:
     return {"GlobalTables": []}
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sortkey.engine.requests import aws_deserialiser, backups, constraints, features, items, tables
+from sortkey.engine.requests import aws_deserialiser, backups, constraints, features, items, tables, transfers
 from sortkey.engine.requests.shapes import Shape, table_name_of
 from sortkey.errors import SerializationException, UnknownOperationException
 
@@ -42,6 +42,9 @@ OPERATIONS: Final[dict[str, type[Shape]]] = {
         backups.DescribeContinuousBackups,
         backups.UpdateContinuousBackups,
         backups.RestoreTableToPointInTime,
+        transfers.ExportTableToPointInTime,
+        transfers.DescribeExport,
+        transfers.ListExports,
         features.DescribeLimits,
         features.DescribeEndpoints,
         features.DescribeContributorInsights,
@@ -53,7 +56,6 @@ OPERATIONS: Final[dict[str, type[Shape]]] = {
         features.GetResourcePolicy,
         features.DeleteResourcePolicy,
         features.ListContributorInsights,
-        features.ListExports,
         features.ListGlobalTables,
         features.ListImports,
         items.PutItem,

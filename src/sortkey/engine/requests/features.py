@@ -73,12 +73,6 @@ class ListContributorInsights(Shape, kw_only=True):
     max_results: Annotated[int, Meta(ge=INTEGER_RANGE[0], le=100)] | None = None
 
 
-class ListExports(Shape, kw_only=True):
-    table_arn: TableArn | None = None
-    max_results: ExportPageSize | None = None
-    next_token: str | None = None
-
-
 class ListGlobalTables(Shape, kw_only=True):
     exclusive_start_global_table_name: StrictTableName | None = None
     limit: PositiveInteger | None = None
