@@ -19,6 +19,8 @@ DynamoDBError                                    code, message, status, retryabl
 ├── InvalidExportTimeException                   the same, of an export
 ├── ExportNotFoundException
 ├── ExportConflictException                      the token was used before, for another export
+├── ImportNotFoundException
+├── ImportConflictException                      the token was used before, for another import
 ├── LimitExceededException                       too many at once
 ├── ConditionalCheckFailedException              the condition was false; nothing was written
 ├── TransactionCanceledException                 why, action by action, in `CancellationReasons`
@@ -126,6 +128,14 @@ class ExportNotFoundException(DynamoDBError):
 
 class ExportConflictException(DynamoDBError):
     """The client token was used before, for another export."""
+
+
+class ImportNotFoundException(DynamoDBError):
+    """There is no such import."""
+
+
+class ImportConflictException(DynamoDBError):
+    """The client token was used before, for another import."""
 
 
 class LimitExceededException(DynamoDBError):

@@ -29,7 +29,7 @@ from tests.faults.fuzz.warming import fill_caches
 
 CASES = 20_000
 SEED = 20_260_824
-ABSENT = {"DescribeExport", "DescribeGlobalTable", "DescribeGlobalTableSettings"}
+ABSENT = {"DescribeExport", "DescribeGlobalTable", "DescribeGlobalTableSettings", "DescribeImport"}
 """Operations about what is not there; their valid requests are answered with an error."""
 
 

@@ -166,6 +166,18 @@ class Methods(ABC, Generic[R]):
         """The exports of all tables, or of one table, a page at a time."""
         return self._call("ListExports", members)
 
+    def import_table(self, **members: Any) -> R:
+        """Begin to fill a new table with what is in a bucket."""
+        return self._call("ImportTable", members)
+
+    def describe_import(self, **members: Any) -> R:
+        """An import: its state, and its errors."""
+        return self._call("DescribeImport", members)
+
+    def list_imports(self, **members: Any) -> R:
+        """The imports into all tables, or into one table, a page at a time."""
+        return self._call("ListImports", members)
+
     # Features that no table here has: each answers like a table without it
 
     def describe_limits(self, **members: Any) -> R:
@@ -215,7 +227,3 @@ class Methods(ABC, Generic[R]):
     def list_global_tables(self, **members: Any) -> R:
         """The global tables."""
         return self._call("ListGlobalTables", members)
-
-    def list_imports(self, **members: Any) -> R:
-        """The imports into tables."""
-        return self._call("ListImports", members)

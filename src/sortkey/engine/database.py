@@ -27,6 +27,7 @@ LEAVES_WORK: Final = frozenset(
         "DeleteBackup",
         "DeleteTable",
         "ExportTableToPointInTime",
+        "ImportTable",
         "RestoreTableFromBackup",
         "RestoreTableToPointInTime",
         "UpdateTable",

@@ -1,7 +1,7 @@
 """Ordered bytes on LMDB with group commit. Knows nothing about DynamoDB."""
 
 from sortkey.storage.backup import back_up, restore
-from sortkey.storage.buckets import BadName, Buckets, NoSuchBucket, check_names
+from sortkey.storage.buckets import BadName, Buckets, NoSuchBucket, StoredObject, check_names
 from sortkey.storage.environment import (
     CHECKED_BYTES,
     DAMAGED_PAGE,
@@ -40,6 +40,7 @@ __all__ = [
     "StorageError",
     "StorageFull",
     "Store",
+    "StoredObject",
     "Ticket",
     "Transaction",
     "Unreadable",

@@ -38,7 +38,6 @@ def test_a_table_is_described_without_the_feature(call: Call, operation: str, an
     [
         ("ListContributorInsights", {"ContributorInsightsSummaries": []}),
         ("ListGlobalTables", {"GlobalTables": []}),
-        ("ListImports", {"ImportSummaryList": []}),
     ],
 )
 def test_lists_are_empty(call: Call, operation: str, answer: dict[str, Any]) -> None:

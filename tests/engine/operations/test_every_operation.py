@@ -67,6 +67,7 @@ KNOWN: Final[dict[str, Any]] = {
     "ResourceArnString": "arn:aws:dynamodb:local:000000000000:table/orders",
     "ResourcePolicy": '{"Statement": []}',
     "ExportArn": "arn:aws:dynamodb:local:000000000000:table/orders/export/01489602797149-73d8d5bc",
+    "ImportArn": "arn:aws:dynamodb:local:000000000000:table/orders/import/01489602797149-73d8d5bc",
     "S3BucketOwner": "000000000000",
     "ImportNextToken": "0" * 112,
 }

@@ -324,6 +324,23 @@ def _transfers(arn: str) -> Requests:
         ("ExportTableToPointInTime", {"TableArn": arn, "ExportFormat": "DYNAMODB_JSON", **bucket}),
         ("DescribeExport", {"ExportArn": f"{arn}/export/01489602797149-73d8d5bc"}),
         ("ListExports", {"TableArn": arn, "MaxResults": 5}),
+        (
+            "ImportTable",
+            {
+                "S3BucketSource": {"S3Bucket": "imports", "S3KeyPrefix": "daily/"},
+                "InputFormat": "CSV",
+                "InputFormatOptions": {"Csv": {"Delimiter": ";", "HeaderList": ["pk", "name"]}},
+                "InputCompressionType": "GZIP",
+                "TableCreationParameters": {
+                    "TableName": "imported",
+                    "AttributeDefinitions": _attributes(pk="S"),
+                    "KeySchema": _schema("pk"),
+                    "BillingMode": "PAY_PER_REQUEST",
+                },
+            },
+        ),
+        ("DescribeImport", {"ImportArn": f"{arn}/import/01489602797149-73d8d5bc"}),
+        ("ListImports", {"TableArn": arn, "PageSize": 5}),
     ]
 
 
@@ -341,5 +358,4 @@ def _features(arn: str) -> Requests:
         ("DeleteResourcePolicy", {"ResourceArn": arn}),
         ("ListContributorInsights", {"TableName": "orders", "MaxResults": 5}),
         ("ListGlobalTables", {"Limit": 5, "RegionName": "eu-west-1"}),
-        ("ListImports", {"TableArn": arn, "PageSize": 5}),
     ]

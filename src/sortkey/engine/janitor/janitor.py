@@ -17,6 +17,7 @@ from sortkey.engine.janitor.backfill import fill_expiries, fill_indexes
 from sortkey.engine.janitor.backups import copy_backups, drop_expired_backups
 from sortkey.engine.janitor.change_logs import LogTrim
 from sortkey.engine.janitor.exports import write_exports
+from sortkey.engine.janitor.imports import Imports
 from sortkey.engine.janitor.removal import TokenSweep, drop_ownerless_expiries, empty_spaces, expire_items, trim_streams
 from sortkey.engine.janitor.restores import fill_restored_tables
 from sortkey.engine.tables.core import Core
@@ -40,6 +41,7 @@ class Janitor:
             copy_backups,
             fill_restored_tables,
             write_exports,
+            Imports(),
             expire_items,
             trim_streams,
             drop_ownerless_expiries,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from sortkey.engine.operations import backups, exports, features, policies, recovery, restores
+from sortkey.engine.operations import backups, exports, features, imports, policies, recovery, restores
 from sortkey.engine.operations.batches import batch_get_item, batch_write_item
 from sortkey.engine.operations.items import delete_item, get_item, put_item, update_item
 from sortkey.engine.operations.queries import query, scan
@@ -40,6 +40,7 @@ READS: Final[dict[str, Read]] = {
     "DescribeExport": exports.describe_export,
     "DescribeGlobalTable": features.describe_global_table,
     "DescribeGlobalTableSettings": features.describe_global_table_settings,
+    "DescribeImport": imports.describe_import,
     "DescribeKinesisStreamingDestination": features.describe_kinesis_streaming_destination,
     "DescribeLimits": features.describe_limits,
     "DescribeStream": describe_stream,
@@ -54,7 +55,7 @@ READS: Final[dict[str, Read]] = {
     "ListContributorInsights": features.list_contributor_insights,
     "ListExports": exports.list_exports,
     "ListGlobalTables": features.list_global_tables,
-    "ListImports": features.list_imports,
+    "ListImports": imports.list_imports,
     "ListStreams": list_streams,
     "ListTables": list_tables,
     "ListTagsOfResource": list_tags_of_resource,
@@ -76,6 +77,7 @@ WRITES: Final[dict[str, Write]] = {
     "DeleteResourcePolicy": policies.delete_resource_policy,
     "DeleteTable": delete_table,
     "ExportTableToPointInTime": exports.export_table_to_point_in_time,
+    "ImportTable": imports.import_table,
     "PutItem": put_item,
     "PutResourcePolicy": policies.put_resource_policy,
     "RestoreTableFromBackup": restores.restore_table_from_backup,

@@ -65,10 +65,6 @@ def list_global_tables(_core: Core, _request: features.ListGlobalTables) -> Answ
     return {"GlobalTables": []}
 
 
-def list_imports(_core: Core, _request: features.ListImports) -> Answer:
-    return {"ImportSummaryList": []}
-
-
 def _table(core: Core, text: str) -> Table:
     with core.read() as transaction:
         return core.catalog.require_named(transaction, table_name_of(text))

@@ -10,9 +10,20 @@ from sortkey.engine.requests.shapes import (
     AttributeMap,
     NameBindings,
     Shape,
+    StrictTableName,
     TableArn,
     Timestamp,
     anchored,
+)
+from sortkey.engine.requests.tables import (
+    AttributeDefinition,
+    BillingMode,
+    GlobalSecondaryIndex,
+    KeySchema,
+    OnDemandThroughput,
+    ProvisionedThroughput,
+    SSESpecification,
+    Unsupported,
 )
 
 TransferArn = Annotated[str, Meta(min_length=37, max_length=1024)]
@@ -60,6 +71,62 @@ class ListExports(Shape, kw_only=True):
     table_arn: TableArn | None = None
     max_results: PageSize | None = None
     next_token: str | None = None
+
+
+class S3BucketSource(Shape, kw_only=True):
+    s3_bucket_owner: BucketOwner | None = None
+    s3_bucket: Bucket
+    s3_key_prefix: Prefix | None = None
+
+
+class CsvOptions(Shape, kw_only=True):
+    delimiter: Annotated[str, Meta(min_length=1, max_length=1, pattern=anchored(r"[,;:|\t ]"))] | None = None
+    header_list: (
+        Annotated[
+            list[
+                Annotated[
+                    str, Meta(min_length=1, max_length=65536, pattern=anchored(r"[\x20-\x21\x23-\x2B\x2D-\x7E]*"))
+                ]
+            ],
+            Meta(min_length=1, max_length=255),
+        ]
+        | None
+    ) = None
+
+
+class InputFormatOptions(Shape, kw_only=True):
+    csv: CsvOptions | None = None
+
+
+class TableCreationParameters(Shape, kw_only=True):
+    table_name: StrictTableName
+    attribute_definitions: list[AttributeDefinition]
+    key_schema: KeySchema
+    billing_mode: BillingMode | None = None
+    provisioned_throughput: ProvisionedThroughput | None = None
+    on_demand_throughput: OnDemandThroughput | None = None
+    sse_specification: SSESpecification | None = None
+    global_secondary_indexes: list[GlobalSecondaryIndex] | None = None
+    vector_indexes: list[Unsupported] | None = None
+
+
+class ImportTable(Shape, kw_only=True):
+    client_token: ClientToken | None = None
+    s3_bucket_source: S3BucketSource
+    input_format: Literal["DYNAMODB_JSON", "ION", "CSV"]
+    input_format_options: InputFormatOptions | None = None
+    input_compression_type: Literal["GZIP", "ZSTD", "NONE"] | None = None
+    table_creation_parameters: TableCreationParameters
+
+
+class DescribeImport(Shape, kw_only=True):
+    import_arn: TransferArn
+
+
+class ListImports(Shape, kw_only=True):
+    table_arn: TableArn | None = None
+    page_size: PageSize | None = None
+    next_token: Annotated[str, Meta(min_length=112, max_length=1024, pattern=anchored("([0-9a-f]{16})+"))] | None = None
 
 
 def shown(request: Shape) -> dict[str, Any]:

@@ -199,3 +199,25 @@ class ExportEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def items(self) -> int:
         return sum(file.items for file in self.files)
+
+
+class ImportEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    id: str
+    asked: dict[str, Any]
+    """The members of the request, by AWS's names."""
+    name: str
+    """Of the table."""
+    table_id: str
+    started: float
+    status: str = "IN_PROGRESS"
+    object: int = 0
+    """How many objects are done."""
+    record: int = 0
+    """How many lines or rows of the next one are."""
+    processed: int = 0
+    imported: int = 0
+    errors: int = 0
+    bytes: int = 0
+    ended: float | None = None
+    failure: tuple[str, str] | None = None
+    """A code and a message."""

@@ -5,6 +5,7 @@ They are not part of the catalog that is cached: their progress changes often, a
     backup/ID          a `BackupEntry`, ordered by creation
     restore/TABLE ID   a `RestoreEntry`, until the table is restored
     export/ID          an `ExportEntry`, ordered by creation
+    import/ID          an `ImportEntry`, likewise
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from sortkey.engine.rows import records
-from sortkey.engine.rows.catalog_entries import BackupEntry, ExportEntry, RestoreEntry, Source
+from sortkey.engine.rows.catalog_entries import BackupEntry, ExportEntry, ImportEntry, RestoreEntry, Source
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.storage import Transaction, after_prefix, ascending
 
@@ -47,6 +48,7 @@ class JobRecords(Generic[Entry]):
 BACKUPS: Final = JobRecords("backup", BackupEntry)
 RESTORES: Final = JobRecords("restore", RestoreEntry)
 EXPORTS: Final = JobRecords("export", ExportEntry)
+IMPORTS: Final = JobRecords("import", ImportEntry)
 
 
 def sources_in_use(transaction: Transaction) -> Iterator[Source]:
