@@ -31,12 +31,13 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = PROJECT["optional-dependencies"]
 
 # Extras that our code imports today.
-IN_USE = ("endpoint", "aws", "server", "kafka", "batch", "graphql", "spark", "vector")
+IN_USE = ("endpoint", "aws", "server", "kafka", "batch", "graphql", "spark", "vector", "zstd")
 # Extras that add no command, and what is imported with them.
 WITHOUT_COMMAND = {
     "postgres": ["psycopg"],
     "spark": ["pyspark.sql"],
     "vector": ["sortkey.engine.vectors.vector_memory"],
+    "zstd": [] if sys.version_info >= (3, 14) else ["backports.zstd"],
 }
 # Published as source only, so its wheel is built here.
 BUILT = {"spark"}
@@ -91,6 +92,8 @@ def declared(extra: str = "") -> set[str]:
     """The distributions that an extra declares, with those of the extras it includes."""
     found: set[str] = set()
     for each in map(Requirement, EXTRAS[extra] if extra else PROJECT["dependencies"]):
+        if each.marker is not None and not each.marker.evaluate():
+            continue
         if each.name == "sortkey":
             found = found.union(*map(declared, each.extras))
         else:
@@ -100,7 +103,7 @@ def declared(extra: str = "") -> set[str]:
 
 # The packages themselves; what newer versions of Python have; what is there already when pydantic asks for a schema;
 # what PySpark cannot be without.
-NOT_INSTALLED = {"sortkey", "sortkey_services", "annotationlib", "pydantic_core", "py4j"}
+NOT_INSTALLED = {"sortkey", "sortkey_services", "annotationlib", "compression", "pydantic_core", "py4j"}
 
 
 def imported() -> set[str]:
@@ -120,7 +123,7 @@ def imported() -> set[str]:
 
 def distributions(modules: set[str]) -> set[str]:
     known = packages_distributions()
-    return {canonicalize_name(distribution) for module in modules for distribution in known[module]}
+    return {canonicalize_name(distribution) for module in modules for distribution in known.get(module, ())}
 
 
 @pytest.mark.slow

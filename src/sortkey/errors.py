@@ -19,6 +19,11 @@ DynamoDBError                                    code, message, status, retryabl
 ├── BackupInUseException                         it is being made, or a table is being restored from it
 ├── PointInTimeRecoveryUnavailableException      it is not enabled for the table
 ├── InvalidRestoreTimeException                  the time is outside of the window
+├── InvalidExportTimeException                   the same, of an export
+├── ExportNotFoundException
+├── ExportConflictException                      the token was used before, for another export
+├── ImportNotFoundException
+├── ImportConflictException                      the token was used before, for another import
 ├── LimitExceededException                       too many at once
 ├── ConditionalCheckFailedException              the condition was false; nothing was written
 ├── DuplicateItemException                       INSERT of a key that has an item
@@ -127,6 +132,26 @@ class PointInTimeRecoveryUnavailableException(DynamoDBError):
 
 class InvalidRestoreTimeException(DynamoDBError):
     """The time is not in the window of point-in-time recovery."""
+
+
+class InvalidExportTimeException(DynamoDBError):
+    """The time is not in the window of point-in-time recovery."""
+
+
+class ExportNotFoundException(DynamoDBError):
+    """There is no such export."""
+
+
+class ExportConflictException(DynamoDBError):
+    """The client token was used before, for another export."""
+
+
+class ImportNotFoundException(DynamoDBError):
+    """There is no such import."""
+
+
+class ImportConflictException(DynamoDBError):
+    """The client token was used before, for another import."""
 
 
 class LimitExceededException(DynamoDBError):

@@ -8,6 +8,7 @@ from typing import Final
 
 PACKAGES: Final[Mapping[str, str]] = {
     "aiobotocore": "aiobotocore",
+    "backports": "backports.zstd",
     "confluent_kafka": "confluent-kafka",
     "duckdb": "DuckDB",
     "graphql": "graphql-core",
@@ -33,6 +34,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "graphql": ("graphql-core", "strawberry-graphql"),
     "spark": ("pyspark",),
     "vector": ("numpy",),
+    "zstd": ("backports-zstd",),
 }
 """The packages that each extra in use adds: `server` to those of `endpoint`, the next three to `server`'s."""
 

@@ -31,7 +31,7 @@ def test_a_waiter_waits(client: Client) -> None:
 
 
 # A waiter for an operation that the engine lacks does not exist.
-@pytest.mark.parametrize("name", ["table_gone", "export_completed", "TableExists"])
+@pytest.mark.parametrize("name", ["table_gone", "TableExists"])
 def test_unknown_waiters_are_rejected(client: Client, name: str) -> None:
     with pytest.raises(ValueError, match=f"Waiter does not exist: {name}"):
         client.get_waiter(name)

@@ -48,7 +48,7 @@ def test_what_operations_need(operation: str, members: dict[str, Any], right: st
 
 # A new writing operation must not be open to readers by accident.
 def test_every_operation_that_changes_a_table_is_the_administrators() -> None:
-    words = ("Create", "Delete", "Update", "Tag", "Untag", "PutR", "Restore", "Enable", "Disable")
+    words = ("Create", "Delete", "Update", "Tag", "Untag", "PutR", "Restore", "Export", "Import", "Enable", "Disable")
     changing = {name for name in requests.OPERATIONS if name.startswith(words)} - {"DeleteItem", "UpdateItem"}
     assert changing == ADMIN_OPERATIONS
 

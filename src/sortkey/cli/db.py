@@ -46,6 +46,9 @@ def add_arguments(command: Parser) -> None:
         metavar="TARGET",
         help="deliver to Kinesis streaming destinations: a folder, or the URL of a Kinesis-compatible endpoint",
     )
+    command.add_argument(
+        "--buckets", metavar="DIR", type=Path, help="for exports and imports: each folder in it is an S3 bucket"
+    )
     command.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the port (1)")
     command.add_argument(
         "--write-wait",
@@ -75,6 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.faults,
         arguments.write_wait,
         arguments.kinesis,
+        arguments.buckets,
     )
     if not arguments.write_wait > 0:
         return print_error("db", "--write-wait must be more than 0")

@@ -26,9 +26,10 @@ UNPARSED_READS: Final = frozenset({"GetItem", "Query", "Scan", "BatchGetItem"})
 TIMESTAMPS: Final = frozenset(
     """
     ApproximateCreationDateTime ArchivalDateTime BackupCreationDateTime BackupExpiryDateTime CreationDateTime
-    CreationRequestDateTime EarliestRestorableDateTime EndTime InaccessibleEncryptionDateTime LastDecreaseDateTime
-    LastIncreaseDateTime LastUpdateDateTime LastUpdateToPayPerRequestDateTime LatestRestorableDateTime
-    ReplicaInaccessibleDateTime RestoreDateTime StartTime TableCreationDateTime
+    CreationRequestDateTime EarliestRestorableDateTime EndTime ExportFromTime ExportTime ExportToTime
+    InaccessibleEncryptionDateTime LastDecreaseDateTime LastIncreaseDateTime LastUpdateDateTime
+    LastUpdateToPayPerRequestDateTime LatestRestorableDateTime ReplicaInaccessibleDateTime RestoreDateTime StartTime
+    TableCreationDateTime
     """.split()
 )
 

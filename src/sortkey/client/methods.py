@@ -170,6 +170,32 @@ class Methods(ABC, Generic[R]):
         """Create a table that has the items that another one had at a time."""
         return self._call("RestoreTableToPointInTime", members)
 
+    # Buckets
+
+    def export_table_to_point_in_time(self, **members: Any) -> R:
+        """Begin to write a table's items, or their changes, to a bucket."""
+        return self._call("ExportTableToPointInTime", members)
+
+    def describe_export(self, **members: Any) -> R:
+        """An export: its state, and what it has written."""
+        return self._call("DescribeExport", members)
+
+    def list_exports(self, **members: Any) -> R:
+        """The exports of all tables, or of one table, a page at a time."""
+        return self._call("ListExports", members)
+
+    def import_table(self, **members: Any) -> R:
+        """Begin to fill a new table with what is in a bucket."""
+        return self._call("ImportTable", members)
+
+    def describe_import(self, **members: Any) -> R:
+        """An import: its state, and its errors."""
+        return self._call("DescribeImport", members)
+
+    def list_imports(self, **members: Any) -> R:
+        """The imports into all tables, or into one table, a page at a time."""
+        return self._call("ListImports", members)
+
     # Features that no table here has: each answers like a table without it
 
     def describe_limits(self, **members: Any) -> R:
@@ -248,14 +274,6 @@ class Methods(ABC, Generic[R]):
         """The tables with insights."""
         return self._call("ListContributorInsights", members)
 
-    def list_exports(self, **members: Any) -> R:
-        """The exports of a table."""
-        return self._call("ListExports", members)
-
     def list_global_tables(self, **members: Any) -> R:
         """The global tables."""
         return self._call("ListGlobalTables", members)
-
-    def list_imports(self, **members: Any) -> R:
-        """The imports into tables."""
-        return self._call("ListImports", members)

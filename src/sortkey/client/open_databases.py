@@ -26,6 +26,7 @@ from sortkey.client.stores import StoreAddress
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.faulty_database import open_database as start_database
+from sortkey.engine.tables.core import Settings
 
 _FORK_ADVICE: Final = "open it after the fork, or start processes with 'spawn' or 'forkserver'"
 _Shared = Path | str
@@ -91,15 +92,18 @@ class _OpenDatabases:
             return handle
 
     def _database(self, store: StoreAddress, shared: _Shared | None, faults: Faults | None) -> Database:
+        settings = Settings(buckets=store.buckets)
         if shared is None:
-            return start_database(None, faults)
+            return start_database(None, faults, settings)
         shown = store.url if store.path is None else str(store.path)
         if shared in self._inherited:
             raise RuntimeError(f"{shown!r} was open when this process was forked: {_FORK_ADVICE}")
         folder = shared if isinstance(shared, Path) else None
-        database, handles = self._shared.get(shared) or (start_database(folder, faults), 0)
+        database, handles = self._shared.get(shared) or (start_database(folder, faults, settings), 0)
         if database.faults != faults:
             raise ValueError(f"{shown!r} is open in this process with {database.faults}; open it with the same faults")
+        if store.buckets not in (None, database.settings.buckets):
+            raise ValueError(f"{shown!r} is open in this process with other buckets, or with none")
         self._shared[shared] = (database, handles + 1)
         return database
 

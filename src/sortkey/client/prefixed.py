@@ -21,6 +21,8 @@ _NAMES: Final = frozenset(
     {"TableName", "GlobalTableName", "ExclusiveStartTableName", "SourceTableName", "TargetTableName"}
 )
 _STATEMENTS: Final = frozenset({"Statements", "TransactStatements"})
+_NESTED: Final = {"BackupDescription": "SourceTableDetails", "ImportTableDescription": "TableCreationParameters"}
+"""Members of answers that have the name of their table one level down."""
 _BY_TABLE: Final = frozenset({"BatchGetItem", "BatchWriteItem", "TransactWriteItems"})
 """Operations whose answers have maps keyed by table name."""
 
@@ -38,6 +40,8 @@ class TableNames:
     def add(self, operation: str, members: Members) -> Members:
         """The request with the prefix on its table names."""
         copy = {name: self._add(member) if name in _NAMES else member for name, member in members.items()}
+        if isinstance(copy.get("TableCreationParameters"), dict):
+            copy["TableCreationParameters"] = self.add("", copy["TableCreationParameters"])
         if isinstance(copy.get("RequestItems"), dict):
             copy["RequestItems"] = {self._add(table): each for table, each in copy["RequestItems"].items()}
         if isinstance(copy.get("TransactItems"), list):
@@ -60,10 +64,9 @@ class TableNames:
         copy = dict(answer)
         if "TableName" in copy:
             copy["TableName"] = self._strip(copy["TableName"])
-        if "BackupDescription" in copy:
-            backup = dict(copy["BackupDescription"])
-            backup["SourceTableDetails"] = self._strip_description(backup["SourceTableDetails"])
-            copy["BackupDescription"] = backup
+        for name, inner in _NESTED.items():
+            if name in copy:
+                copy[name] = {**copy[name], inner: self._strip_description(copy[name][inner])}
         for name in (
             "Table",
             "TableDescription",

@@ -113,6 +113,8 @@ class StoreAddress(msgspec.Struct, frozen=True):
     remote: Remote | None = None
     prefix: str = ""
     name: str = ""
+    buckets: Path | None = None
+    """The folder in the place of S3, for exports and imports of a store in the process."""
 
     def require_existing(self) -> None:
         """Raises ValueError if it is a folder without data: opening it would create a store."""
@@ -135,9 +137,9 @@ def parse(url: str | os.PathLike[str]) -> StoreAddress:
     if scheme == "memory":
         if rest and not _TABLE_NAME.fullmatch(rest):
             raise ValueError(f"{url!r}: the name of a store in memory has only letters, digits, '_', '-' and '.'")
-        return StoreAddress(url, None, None, prefix, rest)
+        return StoreAddress(url, None, None, prefix, rest, _buckets(url, options))
     if scheme == "file":
-        return StoreAddress(url, _folder(url, rest), None, prefix)
+        return StoreAddress(url, _folder(url, rest), None, prefix, buckets=_buckets(url, options))
     endpoint, region = _region(url, rest) if scheme == "dynamodb" else _endpoint(url, address)
     return StoreAddress(url, None, Remote(endpoint, region, _store(url, options)), prefix)
 
@@ -148,7 +150,11 @@ def _options(url: str, query: str) -> dict[str, str]:
     except ValueError:
         raise ValueError(f"{url!r}: the options after '?' are not NAME=VALUE, joined by '&'") from None
     scheme = url.partition(":")[0].lower()
-    known = {"prefix", "store"} if scheme in {"http", "https"} else {"prefix"}
+    known = {"prefix"}
+    if scheme in {"http", "https"}:
+        known.add("store")
+    elif scheme != "dynamodb":
+        known.add("buckets")
     for name in options.keys() - known:
         raise ValueError(f"{url!r} has the unknown option {name!r}: known are {', '.join(sorted(known))}")
     return options
@@ -159,6 +165,13 @@ def _prefix(url: str, options: dict[str, str]) -> str:
     if prefix and not _TABLE_NAME.fullmatch(prefix):
         raise ValueError(f"{url!r}: a table name prefix has only letters, digits, '_', '-' and '.'")
     return prefix
+
+
+def _buckets(url: str, options: dict[str, str]) -> Path | None:
+    buckets = options.get("buckets")
+    if buckets == "":
+        raise ValueError(f"{url!r}: buckets names no folder")
+    return None if buckets is None else Path(buckets)
 
 
 def _store(url: str, options: dict[str, str]) -> str | None:

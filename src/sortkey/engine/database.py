@@ -26,6 +26,8 @@ LEAVES_WORK: Final = frozenset(
         "CreateBackup",
         "DeleteBackup",
         "DeleteTable",
+        "ExportTableToPointInTime",
+        "ImportTable",
         "RestoreTableFromBackup",
         "RestoreTableToPointInTime",
         "UpdateTable",

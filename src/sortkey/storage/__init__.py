@@ -1,6 +1,7 @@
 """Ordered bytes on LMDB with group commit. Knows nothing about DynamoDB."""
 
 from sortkey.storage.backup import back_up, restore
+from sortkey.storage.buckets import BadName, Buckets, NoSuchBucket, StoredObject, check_names
 from sortkey.storage.environment import (
     CHECKED_BYTES,
     DAMAGED_PAGE,
@@ -24,18 +25,22 @@ __all__ = [
     "DAMAGED_PAGE",
     "FORMAT_KEY",
     "SEAL_BYTES",
+    "BadName",
     "Batch",
+    "Buckets",
     "Cursor",
     "DamagedFolder",
     "Done",
     "FolderBusy",
     "FolderState",
     "IncompatibleFormat",
+    "NoSuchBucket",
     "QueueClosed",
     "Reader",
     "StorageError",
     "StorageFull",
     "Store",
+    "StoredObject",
     "Ticket",
     "Transaction",
     "Unreadable",
@@ -45,6 +50,7 @@ __all__ = [
     "ascending",
     "back_up",
     "belongs_to",
+    "check_names",
     "damaged_folder",
     "descending",
     "inspect",

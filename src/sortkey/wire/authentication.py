@@ -44,6 +44,7 @@ from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.backups import RestoreTableFromBackup
 from sortkey.engine.requests.shapes import Shape
 from sortkey.engine.requests.statements import OneStatement, statements_of
+from sortkey.engine.requests.transfers import ImportTable
 from sortkey.engine.tables import resource_policy
 from sortkey.engine.tables.core import Settings
 from sortkey.engine.tables.resource_policy import Policy, parse_policy
@@ -207,7 +208,15 @@ RETURNING_MEMBERS: Final = ("return_values", "return_values_on_condition_check_f
 NAMING_MEMBERS: Final = ("table_name", "global_table_name")
 TARGET: Final = "target_table_name"
 """The member that names the table that a request restores; others name what it is restored from."""
-ARN_MEMBERS: Final = ("resource_arn", "table_arn", "stream_arn", "shard_iterator", "backup_arn")
+ARN_MEMBERS: Final = (
+    "resource_arn",
+    "table_arn",
+    "stream_arn",
+    "shard_iterator",
+    "backup_arn",
+    "export_arn",
+    "import_arn",
+)
 """Members that name a request's table. A shard iterator begins with its stream's ARN."""
 # Unambiguous: the engine must find the same table that the rights were checked for.
 ARN: Final = re.compile(r"arn:[^:/|]*:dynamodb:[^:/|]*:[^:/|]*:table/([^/:|]+)([/|].*)?", re.DOTALL)
@@ -309,6 +318,9 @@ def needs(operation: str, request: Any) -> Iterator[Need]:
         return
     if hasattr(request, TARGET):
         yield from _restore_needs(request, action)
+        return
+    if isinstance(request, ImportTable):
+        yield Need(request.table_creation_parameters.table_name, right, action)
         return
     for member in NAMING_MEMBERS:
         name = getattr(request, member, None)

@@ -123,6 +123,8 @@ class Options(msgspec.Struct, frozen=True):
     """How long a write waits for other processes."""
     kinesis: str | None = None
     """Where Kinesis streaming destinations are delivered to: a folder or a URL."""
+    buckets: Path | None = None
+    """The folder in the place of S3."""
 
 
 def authentication_for(options: Options) -> Authentication:
@@ -151,7 +153,8 @@ def serve(
         process.on_stop_signal(server.stop)
         await server.serve(listening, lambda: ready(server))
 
-    database = open_database(options.data, options.faults, Settings(delivers_to_kinesis=options.kinesis is not None))
+    settings = Settings(delivers_to_kinesis=options.kinesis is not None, buckets=options.buckets)
+    database = open_database(options.data, options.faults, settings)
     delivery = None if options.kinesis is None else KinesisDelivery(database, target_of(options.kinesis), options.data)
     process.tune_interpreter()
     try:

@@ -31,9 +31,7 @@ def test_a_table_is_described_without_the_feature(call: Call, operation: str, an
 @pytest.mark.parametrize(
     ("operation", "answer"),
     [
-        ("ListExports", {"ExportSummaries": []}),
         ("ListGlobalTables", {"GlobalTables": []}),
-        ("ListImports", {"ImportSummaryList": []}),
     ],
 )
 def test_lists_are_empty(call: Call, operation: str, answer: dict[str, Any]) -> None:

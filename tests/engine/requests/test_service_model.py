@@ -146,10 +146,6 @@ NOT_SUPPORTED: Final = {
     # Each would need a feature that the engine does not have.
     "CancelBulkOperation",
     "DescribeBulkOperation",
-    "DescribeExport",
-    "DescribeImport",
-    "ExportTableToPointInTime",
-    "ImportTable",
     "ListBulkOperations",
     "StartBulkPutItems",
 }

@@ -131,6 +131,7 @@ def requests(call: Call) -> Requests:
         *_statements(call),
         *_streams(call),
         *_backups(call),
+        *_transfers(arn),
         *_features(arn),
     ]
 
@@ -405,6 +406,32 @@ def _backups(call: Call) -> Requests:
     ]
 
 
+def _transfers(arn: str) -> Requests:
+    bucket = {"S3Bucket": "exports", "S3Prefix": "daily/orders"}
+    return [
+        ("ExportTableToPointInTime", {"TableArn": arn, "ExportFormat": "DYNAMODB_JSON", **bucket}),
+        ("DescribeExport", {"ExportArn": f"{arn}/export/01489602797149-73d8d5bc"}),
+        ("ListExports", {"TableArn": arn, "MaxResults": 5}),
+        (
+            "ImportTable",
+            {
+                "S3BucketSource": {"S3Bucket": "imports", "S3KeyPrefix": "daily/"},
+                "InputFormat": "CSV",
+                "InputFormatOptions": {"Csv": {"Delimiter": ";", "HeaderList": ["pk", "name"]}},
+                "InputCompressionType": "GZIP",
+                "TableCreationParameters": {
+                    "TableName": "imported",
+                    "AttributeDefinitions": _attributes(pk="S"),
+                    "KeySchema": _schema("pk"),
+                    "BillingMode": "PAY_PER_REQUEST",
+                },
+            },
+        ),
+        ("DescribeImport", {"ImportArn": f"{arn}/import/01489602797149-73d8d5bc"}),
+        ("ListImports", {"TableArn": arn, "PageSize": 5}),
+    ]
+
+
 def _features(arn: str) -> Requests:
     return [
         ("DescribeLimits", {}),
@@ -433,7 +460,5 @@ def _features(arn: str) -> Requests:
         ("GetResourcePolicy", {"ResourceArn": arn}),
         ("DeleteResourcePolicy", {"ResourceArn": arn}),
         ("ListContributorInsights", {"TableName": "orders", "MaxResults": 5}),
-        ("ListExports", {"TableArn": arn, "MaxResults": 5}),
         ("ListGlobalTables", {"Limit": 5, "RegionName": "eu-west-1"}),
-        ("ListImports", {"TableArn": arn, "PageSize": 5}),
     ]

@@ -16,6 +16,8 @@ from sortkey.clock import DEADLINE, monotonic
 from sortkey.engine.janitor.backfill import fill_expiries, fill_indexes
 from sortkey.engine.janitor.backups import copy_backups, drop_expired_backups
 from sortkey.engine.janitor.change_logs import LogTrim
+from sortkey.engine.janitor.exports import write_exports
+from sortkey.engine.janitor.imports import Imports
 from sortkey.engine.janitor.removal import TokenSweep, drop_ownerless_expiries, empty_spaces, expire_items, trim_streams
 from sortkey.engine.janitor.restores import fill_restored_tables
 from sortkey.engine.tables.core import Core
@@ -38,6 +40,8 @@ class Janitor:
             fill_expiries,
             copy_backups,
             fill_restored_tables,
+            write_exports,
+            Imports(),
             expire_items,
             trim_streams,
             drop_ownerless_expiries,

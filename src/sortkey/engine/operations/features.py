@@ -23,11 +23,3 @@ def describe_endpoints(core: Core, _request: features.DescribeEndpoints) -> Answ
     """Clients of this store are given an endpoint, and so do not call it by themselves."""
     address = f"dynamodb.{core.settings.region}.amazonaws.com"
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]}
-
-
-def list_exports(_core: Core, _request: features.ListExports) -> Answer:
-    return {"ExportSummaries": []}
-
-
-def list_imports(_core: Core, _request: features.ListImports) -> Answer:
-    return {"ImportSummaryList": []}

@@ -27,7 +27,7 @@ from sortkey.engine.requests.tables import (
     UpdateTimeToLive,
 )
 from sortkey.engine.rows.catalog_entries import IndexEntry, Source, StreamEntry, TableEntry, VectorIndexEntry
-from sortkey.engine.rows.job_records import RESTORES
+from sortkey.engine.rows.job_records import IMPORTS, RESTORES
 from sortkey.engine.rows.records import space_bytes
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams.stream_writer import close_stream, new_stream
@@ -201,7 +201,7 @@ def delete_table(core: Core, request: DeleteTable) -> Work:
             )
         shown = description.describe_in_batch(core, batch, entry)
         core.catalog.remove(batch, name)
-        _end_restore(core, batch, entry)
+        _end_filling(core, batch, entry)
         if entry.recovery is not None:
             backups.keep_deleted(batch, entry)
         drop_count(batch, space_bytes(entry.space))
@@ -216,8 +216,13 @@ def delete_table(core: Core, request: DeleteTable) -> Work:
     return work
 
 
-def _end_restore(core: Core, batch: WriteBatch, entry: TableEntry) -> None:
+def _end_filling(core: Core, batch: WriteBatch, entry: TableEntry) -> None:
     """Give up what fills a table that is deleted before it is whole."""
+    if entry.is_filled:
+        return
+    for each in IMPORTS.all(batch.transaction):
+        if each.table_id == entry.id:
+            IMPORTS.save(batch, each.id, msgspec.structs.replace(each, status="CANCELLED", ended=round(batch.now, 3)))
     restore = RESTORES.find(batch.transaction, entry.id)
     if restore is not None:
         RESTORES.remove(batch, entry.id)

@@ -15,7 +15,16 @@ from typing import Any, Final
 
 import msgspec
 
-from sortkey.engine.requests import aws_deserialiser, backups, constraints, features, items, statements, tables
+from sortkey.engine.requests import (
+    aws_deserialiser,
+    backups,
+    constraints,
+    features,
+    items,
+    statements,
+    tables,
+    transfers,
+)
 from sortkey.engine.requests.shapes import Shape, table_name_of
 from sortkey.errors import SerializationException, UnknownOperationException
 
@@ -42,6 +51,12 @@ OPERATIONS: Final[dict[str, type[Shape]]] = {
         backups.DescribeContinuousBackups,
         backups.UpdateContinuousBackups,
         backups.RestoreTableToPointInTime,
+        transfers.ExportTableToPointInTime,
+        transfers.DescribeExport,
+        transfers.ListExports,
+        transfers.ImportTable,
+        transfers.DescribeImport,
+        transfers.ListImports,
         features.DescribeLimits,
         features.DescribeEndpoints,
         features.DescribeContributorInsights,
@@ -61,9 +76,7 @@ OPERATIONS: Final[dict[str, type[Shape]]] = {
         features.GetResourcePolicy,
         features.DeleteResourcePolicy,
         features.ListContributorInsights,
-        features.ListExports,
         features.ListGlobalTables,
-        features.ListImports,
         items.PutItem,
         items.GetItem,
         items.UpdateItem,

@@ -16,12 +16,10 @@ from sortkey.engine.requests.shapes import (
     StrictTableName,
     TableArn,
     TableParameter,
-    anchored,
 )
 
 StreamArn = Annotated[str, Meta(min_length=37, max_length=1024)]
 RevisionId = Annotated[str, Meta(min_length=1, max_length=255)]
-ExportPageSize = Annotated[int, Meta(ge=1, le=25)]
 
 
 class DescribeLimits(Shape, kw_only=True):
@@ -159,19 +157,7 @@ class ListContributorInsights(Shape, kw_only=True):
     max_results: Annotated[int, Meta(ge=INTEGER_RANGE[0], le=100)] | None = None
 
 
-class ListExports(Shape, kw_only=True):
-    table_arn: TableArn | None = None
-    max_results: ExportPageSize | None = None
-    next_token: str | None = None
-
-
 class ListGlobalTables(Shape, kw_only=True):
     exclusive_start_global_table_name: StrictTableName | None = None
     limit: PositiveInteger | None = None
     region_name: str | None = None
-
-
-class ListImports(Shape, kw_only=True):
-    table_arn: TableArn | None = None
-    page_size: ExportPageSize | None = None
-    next_token: Annotated[str, Meta(min_length=112, max_length=1024, pattern=anchored("([0-9a-f]{16})+"))] | None = None

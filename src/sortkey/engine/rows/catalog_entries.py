@@ -220,3 +220,61 @@ class RestoreEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     source: Source | None = None
     position: str = ""
     """Of a backup, how many blocks are done; of a table, the last row key without its space, in hex."""
+
+
+class ExportedFile(msgspec.Struct, frozen=True):
+    key: str
+    items: int
+    md5: str
+    """As S3 sends it: base64."""
+    etag: str
+
+
+class ExportEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    id: str
+    asked: dict[str, Any]
+    """The members of the request, by AWS's names."""
+    source: Source
+    started: float
+    since: int | None = None
+    """Of an incremental export: only rows that have changed after this moment are exported."""
+    files: list[ExportedFile] = []
+    bytes: int = 0
+    """Of the items."""
+    position: str | None = ""
+    """As in a `BackupEntry`. None if the export has ended."""
+    ended: float | None = None
+    failure: tuple[str, str] | None = None
+    """A code and a message."""
+
+    @property
+    def status(self) -> str:
+        if self.failure is not None:
+            return "FAILED"
+        return "IN_PROGRESS" if self.ended is None else "COMPLETED"
+
+    @property
+    def items(self) -> int:
+        return sum(file.items for file in self.files)
+
+
+class ImportEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    id: str
+    asked: dict[str, Any]
+    """The members of the request, by AWS's names."""
+    name: str
+    """Of the table."""
+    table_id: str
+    started: float
+    status: str = "IN_PROGRESS"
+    object: int = 0
+    """How many objects are done."""
+    record: int = 0
+    """How many lines or rows of the next one are."""
+    processed: int = 0
+    imported: int = 0
+    errors: int = 0
+    bytes: int = 0
+    ended: float | None = None
+    failure: tuple[str, str] | None = None
+    """A code and a message."""

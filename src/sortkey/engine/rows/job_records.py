@@ -4,6 +4,8 @@ They are not part of the catalog that is cached: their progress changes often, a
 
     backup/ID          a `BackupEntry`, ordered by creation
     restore/TABLE ID   a `RestoreEntry`, until the table is restored
+    export/ID          an `ExportEntry`, ordered by creation
+    import/ID          an `ImportEntry`, likewise
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from sortkey.engine.rows import records
-from sortkey.engine.rows.catalog_entries import BackupEntry, RestoreEntry, Source
+from sortkey.engine.rows.catalog_entries import BackupEntry, ExportEntry, ImportEntry, RestoreEntry, Source
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.storage import Transaction, after_prefix, ascending
 
@@ -45,12 +47,18 @@ class JobRecords(Generic[Entry]):
 
 BACKUPS: Final = JobRecords("backup", BackupEntry)
 RESTORES: Final = JobRecords("restore", RestoreEntry)
+EXPORTS: Final = JobRecords("export", ExportEntry)
+IMPORTS: Final = JobRecords("import", ImportEntry)
 
 
 def sources_in_use(transaction: Transaction) -> Iterator[Source]:
     """What unfinished work still reads."""
     yield from (backup.source for backup in BACKUPS.all(transaction) if backup.position is not None)
     yield from (restore.source for restore in RESTORES.all(transaction) if restore.source is not None)
+    for export in EXPORTS.all(transaction):
+        if export.position is not None:
+            # The earlier of its two moments, if it is incremental: the log is needed from there on.
+            yield Source(export.source.table, export.source.moment if export.since is None else export.since)
 
 
 def spaces_in_use(transaction: Transaction) -> set[int]:

@@ -14,7 +14,7 @@ kept; the states between them belong to no moment. Moments never decrease, whate
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -103,3 +103,51 @@ def _before_changes(transaction: Transaction, source: Source, after: bytes) -> I
         if found and cursor.key()[:-MOMENT_BYTES] == row_key:
             yield row_key[records.SPACE_BYTES :], records.opened(transaction, *cursor.item())
             found = cursor.set_range(row_key + _LAST)
+
+
+class Change(NamedTuple):
+    """What became of a row between two moments."""
+
+    key: bytes
+    """Without its space."""
+    before: bytes
+    """The row without its seal; empty if there was none."""
+    after: bytes
+    last: int
+    """The moment of the last change."""
+
+
+def changes_between(transaction: Transaction, source: Source, since: int, position: str) -> Iterator[Change]:
+    """The rows that have changed after one moment and not after another, the source's, in order; one that was made and
+    deleted in between is left out."""
+    start = Source(source.table, since)
+    space = records.space_bytes(source.table.space)
+    for key, before in _before_changes(transaction, start, bytes.fromhex(position)):
+        last, after = _after(transaction, source, key)
+        if last <= since:
+            continue  # It has changed after both moments only.
+        if after is None:
+            row = transaction.get(space + key)
+            if row is not None and not is_sound(row):
+                raise records.damaged(transaction, space + key)
+            after = b"" if row is None else payload_of(row)
+        if before or after:
+            yield Change(key, before, after, last)
+
+
+def _after(transaction: Transaction, source: Source, key: bytes) -> tuple[int, bytes | None]:
+    """The last change of a row that is not after a moment, 0 if there is none; and what the row was at the moment, None
+    if it has not changed since."""
+    prefix = records.space_bytes(source.table.log) + key
+    last, after = 0, None
+    cursor = transaction.cursor()
+    target = prefix + (source.moment + 1).to_bytes(MOMENT_BYTES, "big")
+    if cursor.set_range(target):
+        if cursor.key()[:-MOMENT_BYTES] == prefix:
+            after = records.opened(transaction, *cursor.item())
+        found = cursor.prev()
+    else:
+        found = cursor.last()
+    if found and cursor.key()[:-MOMENT_BYTES] == prefix:
+        last = int.from_bytes(cursor.key()[-MOMENT_BYTES:], "big")
+    return last, after

@@ -44,6 +44,8 @@ class Settings(msgspec.Struct, frozen=True):
     """Whether tables may have Kinesis streaming destinations: `sortkey db --kinesis` delivers to them."""
     sweep_seconds: float = 1.0
     """How often the janitor looks for expired items and other garbage."""
+    buckets: Path | None = None
+    """The folder whose folders are the buckets of exports and imports; None if there are none."""
 
 
 class Core:

@@ -1,0 +1,244 @@
+"""ExportTableToPointInTime, DescribeExport, ListExports."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sortkey.clock import ManualClock
+from sortkey.engine.database import Database
+from sortkey.engine.janitor import exports
+from sortkey.engine.tables.core import Settings
+from tests.engine.conftest import Call, ExpectError
+from tests.engine.samples import create, n, s
+
+ARN = "arn:aws:dynamodb:local:000000000000:table/orders"
+
+
+@pytest.fixture
+def db(clock: ManualClock, tmp_path: Path) -> Iterator[Database]:
+    database = Database(None, clock, Settings(buckets=tmp_path))
+    yield database
+    database.close()
+
+
+@pytest.fixture(autouse=True)
+def orders(call: Call, clock: ManualClock) -> None:
+    create(call, "orders", "id:S")
+    wanted = {"PointInTimeRecoveryEnabled": True}
+    call("UpdateContinuousBackups", TableName="orders", PointInTimeRecoverySpecification=wanted)
+    clock.advance(1)
+
+
+def put(call: Call, key: str, number: int) -> None:
+    call("PutItem", TableName="orders", Item={"id": s(key), "number": n(number)})
+
+
+def export(db: Database, call: Call, **more: Any) -> dict[str, Any]:
+    begun = call("ExportTableToPointInTime", TableArn=ARN, S3Bucket="exports", **more)["ExportDescription"]
+    assert begun["ExportStatus"] == "IN_PROGRESS"
+    db.janitor.sweep()
+    described: dict[str, Any] = call("DescribeExport", ExportArn=begun["ExportArn"])["ExportDescription"]
+    return described
+
+
+def lines_of(folder: Path, description: dict[str, Any]) -> list[Any]:
+    """The lines of an export's data files, found by its manifests as AWS's readers do. All checksums must be right."""
+    bucket = folder / "exports"
+    summary = json.loads(checked(bucket / description["ExportManifest"]))
+    files = [json.loads(line) for line in checked(bucket / summary["manifestFilesS3Key"]).splitlines()]
+    found = []
+    for file in files:
+        content = (bucket / file["dataFileS3Key"]).read_bytes()
+        assert b64encode(hashlib.md5(content).digest()).decode() == file["md5Checksum"]
+        lines = [json.loads(line) for line in gzip.decompress(content).splitlines()]
+        assert len(lines) == file["itemCount"]
+        found += lines
+    assert len(found) == summary["itemCount"] == description["ItemCount"]
+    return found
+
+
+def checked(path: Path) -> bytes:
+    content = path.read_bytes()
+    assert path.with_suffix(".md5").read_bytes() == b64encode(hashlib.md5(content).digest())
+    return content
+
+
+def test_a_full_export(db: Database, call: Call, clock: ManualClock, tmp_path: Path) -> None:
+    for number in range(10):
+        put(call, f"o{number}", number)
+    described = export(db, call, S3Prefix="daily/")
+    identity = described["ExportArn"].partition("/export/")[2]
+    assert described | {"ExportArn": "", "TableId": ""} == {
+        "ExportArn": "",
+        "ExportStatus": "COMPLETED",
+        "StartTime": clock.now(),
+        "EndTime": clock.now(),
+        "ExportManifest": f"daily/AWSDynamoDB/{identity}/manifest-summary.json",
+        "TableArn": ARN,
+        "TableId": "",
+        "ExportTime": clock.now(),
+        "S3Bucket": "exports",
+        "S3Prefix": "daily/",
+        "S3SseAlgorithm": "AES256",
+        "ExportFormat": "DYNAMODB_JSON",
+        "ExportType": "FULL_EXPORT",
+        "BilledSizeBytes": call("DescribeTable", TableName="orders")["Table"]["TableSizeBytes"],
+        "ItemCount": 10,
+    }
+    found = lines_of(tmp_path, described)
+    assert sorted(line["Item"]["id"]["S"] for line in found) == [f"o{number}" for number in range(10)]
+    assert (tmp_path / "exports/daily/AWSDynamoDB" / identity / "_started").read_bytes() == b""
+
+
+# Also in several files, with changes in between.
+def test_an_export_of_a_time(
+    db: Database, call: Call, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "FILE_BYTES", 100)
+    for number in range(10):
+        put(call, f"o{number}", number)
+    then = clock.now()
+    clock.advance(10)
+    put(call, "o3", 33)
+    begun = call("ExportTableToPointInTime", TableArn=ARN, S3Bucket="exports", ExportTime=then)["ExportDescription"]
+    writing = exports.write_exports(db)
+    next(writing)
+    for number in range(5):
+        put(call, f"o{number}", 99)
+    call("DeleteItem", TableName="orders", Key={"id": s("o9")})
+    db.janitor.sweep()
+    described = call("DescribeExport", ExportArn=begun["ExportArn"])["ExportDescription"]
+    assert sorted(line["Item"]["number"]["N"] for line in lines_of(tmp_path, described)) == [*map(str, range(10))]
+    assert len(list(tmp_path.rglob("*.json.gz"))) > 3
+
+
+def incremental(since: float, **more: Any) -> dict[str, Any]:
+    return {
+        "ExportType": "INCREMENTAL_EXPORT",
+        "IncrementalExportSpecification": {"ExportFromTime": since, **more},
+    }
+
+
+def test_an_incremental_export(db: Database, call: Call, clock: ManualClock, tmp_path: Path) -> None:
+    for key in ("changed", "deleted", "kept", "later"):
+        put(call, key, 1)
+    clock.advance(100)
+    since = clock.now()
+    put(call, "changed", 2)
+    call("DeleteItem", TableName="orders", Key={"id": s("deleted")})
+    put(call, "passing", 1)
+    clock.advance(950)
+    put(call, "changed", 3)
+    call("DeleteItem", TableName="orders", Key={"id": s("passing")})
+    put(call, "new", 1)
+    last = clock.now()
+    clock.advance(50)
+    until = clock.now()
+    put(call, "later", 2)
+    put(call, "changed", 4)
+    described = export(db, call, **incremental(since, ExportToTime=until))
+    found = {line["Keys"]["id"]["S"]: line for line in lines_of(tmp_path, described)}
+    assert found == {
+        "changed": change("changed", 1, 3, last),
+        "deleted": change("deleted", 1, None, since),
+        "new": change("new", None, 1, last),
+    }
+    data = [path.relative_to(tmp_path / "exports").parent.as_posix() for path in tmp_path.rglob("*.json.gz")]
+    assert data == ["AWSDynamoDB/data"]
+    summary = json.loads((tmp_path / "exports" / described["ExportManifest"]).read_bytes())
+    assert summary["outputView"] == "NEW_AND_OLD_IMAGES"
+    assert summary["exportType"] == "INCREMENTAL_EXPORT"
+
+
+def change(key: str, old: int | None, new: int | None, at: float) -> dict[str, Any]:
+    images = {"OldImage": old, "NewImage": new}
+    return {
+        "Metadata": {"WriteTimestampMicros": {"N": str(int(at * 1_000_000))}},
+        "Keys": {"id": s(key)},
+    } | {name: {"id": s(key), "number": n(number)} for name, number in images.items() if number is not None}
+
+
+def test_new_images_only(db: Database, call: Call, clock: ManualClock, tmp_path: Path) -> None:
+    put(call, "one", 1)
+    clock.advance(1)
+    since = clock.now()
+    clock.advance(1000)
+    put(call, "one", 2)
+    clock.advance(1)
+    described = export(db, call, **incremental(since, ExportViewType="NEW_IMAGE"))
+    (line,) = lines_of(tmp_path, described)
+    assert line.keys() == {"Metadata", "Keys", "NewImage"}
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({"ExportTime": 1.0}, "InvalidExportTimeException"),
+        ({"ExportTime": 1e308}, "InvalidExportTimeException"),
+        ({"ExportFormat": "ION"}, "ValidationException"),
+        ({"S3Prefix": "../up"}, "ValidationException"),
+        ({"S3Prefix": "/etc"}, "ValidationException"),
+        ({"ExportType": "INCREMENTAL_EXPORT"}, "ValidationException"),
+        (incremental(1_750_000_001), "ValidationException"),
+        (incremental(1.0, ExportToTime=1001.0), "InvalidExportTimeException"),
+    ],
+)
+def test_what_cannot_be_exported(call: Call, expect_error: ExpectError, more: dict[str, Any], code: str) -> None:
+    with expect_error(code):
+        call("ExportTableToPointInTime", TableArn=ARN, S3Bucket="exports", **more)
+
+
+def test_the_table_must_have_recovery(call: Call, expect_error: ExpectError) -> None:
+    create(call, "others", "id:S")
+    with expect_error("PointInTimeRecoveryUnavailableException"):
+        call("ExportTableToPointInTime", TableArn=ARN.replace("orders", "others"), S3Bucket="exports")
+    with expect_error("TableNotFoundException"):
+        call("ExportTableToPointInTime", TableArn=ARN.replace("orders", "missing"), S3Bucket="exports")
+
+
+def test_a_store_without_buckets_says_so(clock: ManualClock, expect_error: ExpectError) -> None:
+    database = Database(None, clock)
+    with expect_error("ValidationException") as caught:
+        database.call("ExportTableToPointInTime", {"TableArn": ARN, "S3Bucket": "exports"})
+    assert "--buckets" in caught.value.message
+    database.close()
+
+
+def test_a_bucket_that_cannot_be_written_fails_the_export(db: Database, call: Call, tmp_path: Path) -> None:
+    (tmp_path / "exports").write_text("a file")
+    described = export(db, call)
+    assert described["ExportStatus"] == "FAILED"
+    assert "ItemCount" not in described
+    assert described["FailureCode"] == "S3Error"
+
+
+def test_a_token_makes_one_export(call: Call, expect_error: ExpectError) -> None:
+    asked = {"TableArn": ARN, "S3Bucket": "exports", "ClientToken": "token"}
+    first = call("ExportTableToPointInTime", **asked)
+    assert call("ExportTableToPointInTime", **asked) == first
+    with expect_error("ExportConflictException"):
+        call("ExportTableToPointInTime", **asked | {"S3Bucket": "others"})
+
+
+def test_exports_are_listed(db: Database, call: Call, clock: ManualClock, expect_error: ExpectError) -> None:
+    arns = []
+    for _ in range(3):
+        arns.append(export(db, call)["ExportArn"])
+        clock.advance(1)
+    page = call("ListExports", TableArn=ARN, MaxResults=2)
+    assert [each["ExportArn"] for each in page["ExportSummaries"]] == [arns[2], arns[1]]
+    rest = call("ListExports", TableArn=ARN, MaxResults=2, NextToken=page["NextToken"])
+    assert rest == {
+        "ExportSummaries": [{"ExportArn": arns[0], "ExportStatus": "COMPLETED", "ExportType": "FULL_EXPORT"}]
+    }
+    missing = f"{ARN}/export/01489602797149-73d8d5bc"
+    with expect_error("ExportNotFoundException", f"Export not found: {missing}"):
+        call("DescribeExport", ExportArn=missing)
