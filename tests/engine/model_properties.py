@@ -34,6 +34,8 @@ class Access(NamedTuple):
     partition: tuple[str, ...]
     sort: tuple[str, ...] = ()
     shown: frozenset[str] | None = None
+    ties: tuple[str, ...] = ()
+    """What orders items with equal sort keys, if that is known."""
 
     def show(self, item: Item) -> Item:
         return item if self.shown is None else {name: value for name, value in item.items() if name in self.shown}
@@ -43,13 +45,13 @@ class Access(NamedTuple):
 
     def position(self, item: Item) -> tuple[KeyValue, ...]:
         """The position of an item in its partition."""
-        return tuple(python_value(item[name]) for name in self.sort)
+        return tuple(python_value(item[name]) for name in self.sort + self.ties)
 
 
 TABLE: Final = Access(None, ("id",), ("at",))
 INDEXES: Final = (
-    Access("near_numbers", ("id",), ("num",), frozenset({"id", "at", "num"})),
-    Access("near_texts", ("id",), ("text",), frozenset({"id", "at", "text", "load"})),
+    Access("near_numbers", ("id",), ("num",), frozenset({"id", "at", "num"}), ties=("at",)),
+    Access("near_texts", ("id",), ("text",), frozenset({"id", "at", "text", "load"}), ties=("at",)),
     Access("by_kind", ("kind",), ("num",)),
     Access("by_text", ("text",), (), frozenset({"id", "at", "text"})),
     Access("by_number", ("num",), ("kind",), frozenset({"id", "at", "num", "kind", "load"})),

@@ -43,7 +43,6 @@ NOT_SUPPORTED_MEMBERS: Final = {
     "CreateTable.GlobalTableSettingsReplicationMode",
     "CreateTable.GlobalTableSourceArn",
     "ExportTableToPointInTime.FilterSpecification",
-    "ImportTable.TableCreationParameters.VectorIndexes",
     "UpdateTable.DisassociationProtectionEnabled",
     "UpdateTable.GlobalTableSettingsReplicationMode",
     "UpdateTable.GlobalTableWitnessUpdates",

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from sortkey.clock import ManualClock
@@ -19,6 +20,7 @@ from sortkey.engine.operations.imports import zstd
 from sortkey.engine.tables.core import Settings
 from tests.engine.conftest import Call, ExpectError
 from tests.engine.samples import create, n, s
+from tests.engine.vector_samples import vector, vector_index
 
 ARN = "arn:aws:dynamodb:local:000000000000:table/orders"
 TABLE = {
@@ -256,3 +258,17 @@ def test_imports_are_listed(
     missing = f"{ARN}/import/01489602797149-73d8d5bc"
     with expect_error("ImportNotFoundException", f"Import not found: {missing}"):
         call("DescribeImport", ImportArn=missing)
+
+
+def test_a_table_with_a_vector_index(db: Database, call: Call, bucket: Path) -> None:
+    items = [{"id": s("a"), "number": n(1), "taste": vector(1.0, 0.0, 0.0)}, {"id": s("b"), "number": n(2)}]
+    wrong = {"id": s("c"), "number": n(3), "taste": vector(1.0)}
+    (bucket / "daily" / "a.json").write_bytes(
+        b"".join(orjson.dumps({"Item": each}) + b"\n" for each in (*items, wrong))
+    )
+    done = imported(db, call, TableCreationParameters=TABLE | {"VectorIndexes": [vector_index()]})
+    assert counts(done) == ("COMPLETED", 3, 2, 1)
+    found = call(
+        "SearchVectors", TableName="orders", IndexName="by_taste", SearchVector=vector(1.0, 0.1, 0.0)["L"], TopK=5
+    )
+    assert [each["Item"]["id"] for each in found["SearchResults"]] == [s("a")]

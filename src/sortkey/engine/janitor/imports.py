@@ -24,6 +24,7 @@ import orjson
 
 from sortkey.engine.operations import write
 from sortkey.engine.operations.imports import zstd
+from sortkey.engine.operations.tables import spaces_of
 from sortkey.engine.rows.catalog_entries import ImportEntry, TableEntry
 from sortkey.engine.rows.job_records import IMPORTS
 from sortkey.engine.rows.write_batch import WriteBatch
@@ -183,7 +184,7 @@ def _save(core: Core, before: ImportEntry, chunk: _Chunk, batch: WriteBatch) -> 
 def _remove_table(core: Core, batch: WriteBatch, entry: TableEntry) -> None:
     """A table that could not be filled is not left behind."""
     core.catalog.remove(batch, entry.name)
-    for space in (entry.space, *(index.space for index in entry.indexes)):
+    for space in (entry.space, *spaces_of([*entry.indexes, *entry.vector_indexes])):
         release_space(batch, space)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from sortkey.engine.operations.exports import buckets_of
-from sortkey.engine.operations.tables import new_entry
+from sortkey.engine.operations.tables import new_entry, vector_indexes_of, with_spaces
 from sortkey.engine.operations.tags import resource_of_arn
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import INVALID
@@ -45,8 +45,6 @@ _IMPORT: Final = re.compile(r"table/([^/:]+)/import/([0-9]{14}-[0-9a-f]{8})")
 
 def import_table(core: Core, request: ImportTable) -> Work:
     parameters = request.table_creation_parameters
-    if parameters.vector_indexes is not None:
-        raise ValidationException(f"{INVALID}VectorIndexes is not supported here")
     if request.input_format == "ION":
         raise ValidationException(f"{INVALID}InputFormat ION is not supported here")
     if request.input_format_options is not None and request.input_format != "CSV":
@@ -56,6 +54,7 @@ def import_table(core: Core, request: ImportTable) -> Work:
     buckets_of(core)
     created = _as_created(parameters)
     definition = define_table(created)
+    vector_indexes = vector_indexes_of(created, definition)
     settings = table_settings(core, created, definition.billing_mode, definition.throughput)
     name, asked, table_id = parameters.table_name, shown(request), str(uuid.uuid4())
 
@@ -65,8 +64,13 @@ def import_table(core: Core, request: ImportTable) -> Work:
             return {"ImportTableDescription": _describe(core, earlier)}
         if core.catalog.find(batch.transaction, name) is not None:
             raise ResourceInUseException(f"Table already exists: {name}")
-        entry = new_entry(batch, name, table_id, definition)
-        core.catalog.save(batch, msgspec.structs.replace(entry, settings=settings, is_filled=False))
+        entry = msgspec.structs.replace(
+            new_entry(batch, name, table_id, definition),
+            vector_indexes=[with_spaces(batch, index) for index in vector_indexes],
+            settings=settings,
+            is_filled=False,
+        )
+        core.catalog.save(batch, entry)
         begun = ImportEntry(
             id=f"{int(batch.now * 1000):014}-{secrets.token_hex(4)}",
             asked=asked,
@@ -105,6 +109,7 @@ def _as_created(parameters: TableCreationParameters) -> CreateTable:
         provisioned_throughput=parameters.provisioned_throughput,
         on_demand_throughput=parameters.on_demand_throughput,
         sse_specification=parameters.sse_specification,
+        vector_indexes=parameters.vector_indexes,
     )
 
 

@@ -43,7 +43,6 @@ from sortkey.engine.tables.definition import (
 from sortkey.engine.tables.resource_policy import parse_policy
 from sortkey.engine.tables.settings import ON_DEMAND, reject_unsupported, table_settings
 from sortkey.engine.tables.update import check_changes_something, plan_update
-from sortkey.engine.tables.vector_definition import define_vector_indexes
 from sortkey.errors import ResourceInUseException, ValidationException
 
 DEFAULT_LIMIT = 100
@@ -53,7 +52,7 @@ def create_table(core: Core, request: CreateTable) -> Work:
     name = table_name_of(request.table_name)
     reject_unsupported(request)
     definition = define_table(request)
-    vector_indexes = _vector_indexes(request, definition)
+    vector_indexes = vector_indexes_of(request, definition)
     check_stream(request.stream_specification)
     settings = table_settings(core, request, definition.billing_mode, definition.throughput)
     tags = read_tags(request.tags or [])
@@ -133,7 +132,7 @@ def update_table(core: Core, request: UpdateTable) -> Work:
     def work(batch: WriteBatch) -> Answer:
         before = core.catalog.require_active(batch.transaction, name).entry
         planned, dropped = plan_update(core, before, request, round(batch.now, 3))
-        for space in _spaces(dropped):
+        for space in spaces_of(dropped):
             release_space(batch, space)
         entry = msgspec.structs.replace(
             planned,
@@ -152,7 +151,8 @@ def update_table(core: Core, request: UpdateTable) -> Work:
     return work
 
 
-def _vector_indexes(request: CreateTable, definition: TableDefinition) -> list[VectorIndexEntry]:
+def vector_indexes_of(request: CreateTable, definition: TableDefinition) -> list[VectorIndexEntry]:
+    """Without spaces; `with_spaces` gives them some."""
     requested = request.vector_indexes
     if requested is None:
         return []
@@ -161,7 +161,7 @@ def _vector_indexes(request: CreateTable, definition: TableDefinition) -> list[V
     return defined
 
 
-def _spaces(indexes: Sequence[IndexEntry | VectorIndexEntry]) -> Iterator[int]:
+def spaces_of(indexes: Sequence[IndexEntry | VectorIndexEntry]) -> Iterator[int]:
     for index in indexes:
         yield index.space
         if isinstance(index, VectorIndexEntry):
@@ -206,7 +206,7 @@ def delete_table(core: Core, request: DeleteTable) -> Work:
             backups.keep_deleted(batch, entry)
         drop_count(batch, space_bytes(entry.space))
         for space in (
-            *_spaces([*entry.indexes, *entry.vector_indexes]),
+            *spaces_of([*entry.indexes, *entry.vector_indexes]),
             *(stream.space for stream in entry.all_streams),
         ):
             release_space(batch, space)

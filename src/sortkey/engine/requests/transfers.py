@@ -23,7 +23,7 @@ from sortkey.engine.requests.tables import (
     OnDemandThroughput,
     ProvisionedThroughput,
     SSESpecification,
-    Unsupported,
+    VectorIndex,
 )
 
 TransferArn = Annotated[str, Meta(min_length=37, max_length=1024)]
@@ -107,7 +107,7 @@ class TableCreationParameters(Shape, kw_only=True):
     on_demand_throughput: OnDemandThroughput | None = None
     sse_specification: SSESpecification | None = None
     global_secondary_indexes: list[GlobalSecondaryIndex] | None = None
-    vector_indexes: list[Unsupported] | None = None
+    vector_indexes: list[VectorIndex] | None = None
 
 
 class ImportTable(Shape, kw_only=True):
