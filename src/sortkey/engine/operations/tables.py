@@ -43,6 +43,7 @@ from sortkey.engine.tables.definition import (
 from sortkey.engine.tables.resource_policy import parse_policy
 from sortkey.engine.tables.settings import ON_DEMAND, reject_unsupported, table_settings
 from sortkey.engine.tables.update import check_changes_something, plan_update
+from sortkey.engine.tables.vector_definition import define_vector_indexes
 from sortkey.errors import ResourceInUseException, ValidationException
 
 DEFAULT_LIMIT = 100
