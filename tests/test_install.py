@@ -98,8 +98,9 @@ def declared(extra: str = "") -> set[str]:
 
 
 # The packages themselves; what newer versions of Python have; what is there already when pydantic asks for a schema;
-# what PySpark cannot be without.
-NOT_INSTALLED = {"sortkey", "sortkey_services", "annotationlib", "pydantic_core", "py4j"}
+# what PySpark cannot be without; what a program's tests have that use the plugin; what type checkers alone import.
+OURS = {"sortkey", "sortkey_services", "pytest_sortkey"}
+NOT_INSTALLED = OURS | {"annotationlib", "pydantic_core", "py4j", "boto3", "pytest", "mypy_boto3_dynamodb"}
 
 
 def imported() -> set[str]:
