@@ -102,8 +102,17 @@ def declared(extra: str = "") -> set[str]:
 
 
 # The packages themselves; what newer versions of Python have; what is there already when pydantic asks for a schema;
-# what PySpark cannot be without.
-NOT_INSTALLED = {"sortkey", "sortkey_services", "annotationlib", "compression", "pydantic_core", "py4j"}
+# what PySpark cannot be without; what a program's tests have that use the plugin; what type checkers alone import.
+OURS = {"sortkey", "sortkey_services", "pytest_sortkey"}
+NOT_INSTALLED = OURS | {
+    "annotationlib",
+    "boto3",
+    "compression",
+    "mypy_boto3_dynamodb",
+    "py4j",
+    "pydantic_core",
+    "pytest",
+}
 
 
 def imported() -> set[str]:

@@ -1,4 +1,4 @@
-"""The remote client on the oldest and on the newest botocore that pyproject allows.
+"""The remote client and `sk.testing.local` on the oldest and on the newest botocore that pyproject allows.
 
 Each version is fetched once into the cache folder, and goes before the installed one on the path of the tests' process.
 """
@@ -24,6 +24,7 @@ TESTS: Final = (
     *("test_remote", "test_remote_formats", "test_remote_reads", "test_aws_access"),
     *("test_connections", "test_deadline", "test_paginators", "test_waiters"),
 )
+IN_PROCESS: Final = "tests/testing/test_interception.py"
 OWN: Final = ("self", "AnyEmbeddedClient")
 """Objects whose private names are ours."""
 FETCH_SECONDS: Final = 120
@@ -61,7 +62,7 @@ def run_tests(folder: Path, *selected: str) -> str:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
     version = [sys.executable, "-c", "import botocore; print(botocore.__version__)"]
     found = subprocess.run(version, env=environment, capture_output=True, text=True, check=True).stdout.strip()
-    files = [f"tests/client/{name}.py" for name in TESTS]
+    files = [*(f"tests/client/{name}.py" for name in TESTS), IN_PROCESS]
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *files, *selected]
     done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"botocore {found}:\n{done.stdout[-5000:]}{done.stderr[-2000:]}"
@@ -70,7 +71,8 @@ def run_tests(folder: Path, *selected: str) -> str:
 
 # What botocore does not show may change with any version. Its events and its public names do not.
 def test_no_private_name_of_botocore_is_used() -> None:
-    for path in (REPOSITORY / "src/sortkey/client").glob("*.py"):
+    sources = (REPOSITORY / "src/sortkey").glob
+    for path in [*sources("client/*.py"), *sources("testing/*.py")]:
         text = path.read_text()
         if path.name != "prefixed.py" and "botocore" in text:
             attributes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)]

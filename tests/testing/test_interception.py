@@ -178,7 +178,7 @@ def test_streams() -> None:
 
 
 @pytest.mark.usefixtures("unconfigured")
-def test_aiobotocore() -> None:
+def test_async_clients_of_aiobotocore() -> None:
     session = get_session()
 
     async def use(client: Any) -> None:

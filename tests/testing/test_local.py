@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import unittest
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -221,6 +223,24 @@ class TestOfUnittestAsync(unittest.IsolatedAsyncioTestCase):
     async def test_one(self) -> None:
         await asyncio.to_thread(put, made(), "a")
         assert names(made()) == {"a"}
+
+
+# The packages of all extras are missing, and boto3, too.
+ALONE = """
+import sys
+for name in ("aiobotocore", "aiohttp", "boto3", "httptools", "isal", "litestar", "rich", "uvloop"):
+    sys.modules[name] = None
+import botocore.session
+import sortkey as sk
+
+with sk.testing.local():
+    assert botocore.session.get_session().create_client("dynamodb").list_tables()["TableNames"] == []
+"""
+
+
+@pytest.mark.slow
+def test_it_needs_no_extra() -> None:
+    subprocess.run([sys.executable, "-c", ALONE], check=True)
 
 
 def made() -> Any:
