@@ -123,6 +123,23 @@ def test_a_policy_that_locks_its_author_out_must_be_confirmed() -> None:
     owner.check("PutResourcePolicy", requests.convert("PutResourcePolicy", {"ResourceArn": TABLE, "Policy": only}))
 
 
+# As on AWS, PartiQL's actions have names of their own: what is said of Scan does not concern a SELECT.
+def test_statements_have_actions_of_their_own() -> None:
+    policies = {
+        TABLE: parse_policy(
+            policy(statement("Allow", "NOBODY", "PartiQLSelect"), statement("Deny", "READER", "PartiQL*")), TABLE
+        )
+    }
+    select = requests.convert("ExecuteStatement", {"Statement": 'SELECT * FROM "orders"."by_city"'})
+    insert = requests.convert("ExecuteStatement", {"Statement": "INSERT INTO orders VALUE {'pk': 'a'}"})
+    nobody = KeyHolder("NOBODY", Rights({}), policies, now=0.0)
+    nobody.check("ExecuteStatement", select)
+    with pytest.raises(Exception, match="no identity-based policy allows the dynamodb:PartiQLInsert action"):
+        nobody.check("ExecuteStatement", insert)
+    with pytest.raises(Exception, match="explicit deny"):
+        KeyHolder("READER", Rights({"*": "read"}), policies, now=0.0).check("ExecuteStatement", select)
+
+
 def test_an_index_is_in_its_tables_policy_and_a_stream_has_its_own() -> None:
     stream = f"{TABLE}/stream/2026-08-24T00:00:00.000"
     policies = {

@@ -5,12 +5,11 @@ Keys are used if equalities with the whole partition key, or IN, are among the c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
+from typing import Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 from sortkey.expressions.bindings import Bindings
-from sortkey.expressions.compilation import CACHED_TEXTS
 from sortkey.expressions.condition import CompiledCondition, compile_condition
 from sortkey.expressions.partiql_parser import shown_name
 from sortkey.expressions.partiql_tree import Delete, Insert, Select, Statement, Update
@@ -31,6 +30,30 @@ from sortkey.expressions.update import CompiledUpdate, compile_update
 from sortkey.values.attribute import AttributeValue, Item
 
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+_MOST_KEPT: Final = 32
+"""What is kept with a statement: a few things for each table key that it has met."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def kept_with_statement(
+    compute: Callable[Concatenate[Statement, P], R],
+) -> Callable[Concatenate[Statement, P], R]:
+    """Computes once for each statement and each key. The results go when the statement does, whose text is cached."""
+
+    @wraps(compute)
+    def kept(statement: Statement, /, *names: P.args, **nothing: P.kwargs) -> R:
+        key = (compute, *names)
+        known: tuple[R] | None = statement.kept.get(key)
+        if known is None:
+            if len(statement.kept) >= _MOST_KEPT:
+                statement.kept.clear()
+            known = statement.kept[key] = (compute(statement, *names, **nothing),)
+        return known[0]
+
+    return kept
 
 
 class Term(NamedTuple):
@@ -65,7 +88,7 @@ def conjuncts(where: Condition | None) -> tuple[Condition, ...]:
     return where.conditions if isinstance(where, Junction) and where.operator == "AND" else (where,)
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@kept_with_statement
 def access(statement: Statement, partitions: tuple[str, ...], sorts: tuple[str, ...]) -> Access:
     parts = conjuncts(statement.where)
     left = list(parts)
@@ -154,7 +177,7 @@ def _choices(parts: Sequence[Condition]) -> Term | None:
     return Term(first.path, "IN", tuple(values))
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@kept_with_statement
 def equalities(statement: Statement, names: tuple[str, ...]) -> Equalities:
     """The constants that the key attributes are compared with by `=`."""
     terms: dict[str, tuple[Value, ...]] = {}
@@ -185,14 +208,14 @@ def key_operands(statement: Statement, names: frozenset[str]) -> Iterator[tuple[
 # what is compiled once for a statement
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@kept_with_statement
 def compiled_where(statement: Statement) -> CompiledCondition:
     """The whole WHERE, for its checks."""
     assert statement.where is not None
     return compile_condition(statement.where)
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@kept_with_statement
 def compiled_filter(
     statement: Statement, partitions: tuple[str, ...], sorts: tuple[str, ...]
 ) -> CompiledCondition | None:
@@ -201,7 +224,7 @@ def compiled_filter(
     return None if rest is None else compile_condition(rest)
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@kept_with_statement
 def compiled_condition(statement: Statement, names: tuple[str, ...]) -> CompiledCondition | None:
     """The condition of a write: an update and EXISTS need the item, and a deletion of no item is none."""
     if isinstance(statement.body, Insert):
@@ -223,7 +246,7 @@ def _written(statement: Statement, name: str) -> str:
     return next((placeholder for placeholder, each in statement.names.items() if each == name), name)
 
 
-@lru_cache(maxsize=CACHED_TEXTS)
+@kept_with_statement
 def compiled_actions(statement: Statement) -> CompiledUpdate:
     assert isinstance(statement.body, Update)
     # In the order in which DynamoDB reports paths that overlap.

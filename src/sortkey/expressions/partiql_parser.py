@@ -66,6 +66,8 @@ _SET_FUNCTIONS: Final[dict[str, type[Add] | type[DeleteElements]]] = {"set_add":
 _FUNCTIONS: Final = PREDICATES | UPDATE_FUNCTIONS | _SET_FUNCTIONS.keys() | {"size"}
 _SIZE: Final = frozenset({"size"})
 _LITERALS: Final = {"TRUE": {"BOOL": True}, "FALSE": {"BOOL": False}, "NULL": {"NULL": True}}
+_VALUES: Final = _LITERALS.keys() | {"string", "number", "ion", "?", "(", "[", "{", "<<", "MISSING", "NOT"}
+"""Tokens that begin an expression other than a path or a call."""
 _COMPARATORS: Final[dict[str, Comparator]] = {
     "=": "=",
     "<>": "<>",
@@ -230,23 +232,15 @@ class _Parser:
 
     def _selected_path(self) -> Path:
         token = self._token
-        if token.type in ("FROM", "end", ","):
-            raise self._unexpected()
-        if token.type != "name" or (self._next.type == "(" and not token.quoted):
-            if token.type in _PRECEDENCE.keys() | {"unknown"} or (token.type.isalpha() and self._is_odd(token)):
-                raise self._unexpected()
-            raise self._not_a_path(token)
+        calls = self._next.type == "(" and not token.quoted
+        if token.type != "name" or calls:
+            raise self._not_a_path(token) if calls or token.type in _VALUES else self._unexpected()
         path = self._path()
         if self._token.type in ("+", "-", "*", "/", "%", "||"):
             raise self._not_a_path(self._token)
         if self._token.type == "AS" or (self._token.type == "name" and self._next.type in ("FROM", ",")):
             raise ValidationException("Aliasing is not supported")
         return path
-
-    def _is_odd(self, token: Token) -> bool:
-        """Whether a keyword cannot begin an expression."""
-        known = token.type in _LITERALS or token.type in ("MISSING", "name", "string", "number", "ion")
-        return not known and self._next.type != "("
 
     def _not_a_path(self, token: Token) -> ValidationException:
         return ValidationException(f"Unexpected path component {place(self._text, token)}")

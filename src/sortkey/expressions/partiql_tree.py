@@ -7,8 +7,8 @@ Conditions, paths and update actions are those of `tree`. A statement's literals
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from sortkey.errors import ValidationException
 from sortkey.expressions.bindings import Bindings
@@ -122,7 +122,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
-    """Equal only to itself: a parsed text is kept, and so is what is compiled from it."""
+    """Equal only to itself."""
 
     text: str
     table: str
@@ -132,6 +132,8 @@ class Statement:
     names: Mapping[str, str]
     """Of `#placeholders` in its paths."""
     values: Mapping[str, Template]
+    kept: dict[Any, Any] = field(default_factory=dict)
+    """What is computed from it, for `partiql_keys`."""
 
     @property
     def writes(self) -> bool:

@@ -46,6 +46,8 @@ def test_an_index_does_not_show_what_was_just_written(open_faulty: OpenFaulty) -
     put(client, 1)
     assert client.scan(TableName="orders")["Count"] == 1
     assert client.scan(TableName="orders", IndexName="again")["Count"] == 0
+    assert len(client.execute_statement(Statement="SELECT * FROM orders")["Items"]) == 1
+    assert client.execute_statement(Statement='SELECT * FROM "orders"."again"')["Items"] == []
 
 
 def test_an_index_catches_up_when_no_more_writes_come(db: FaultyDatabase, clock: ManualClock) -> None:

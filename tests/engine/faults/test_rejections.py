@@ -22,6 +22,7 @@ PROVISIONED = {
 }
 TRANSACTION = {"TransactItems": [{"Put": {"TableName": "orders", "Item": key(number)}} for number in range(3)]}
 
+STATEMENTS = [{"Statement": f"INSERT INTO orders VALUE {{'number': {number}}}"} for number in range(3)]
 ITEM_REQUESTS: dict[str, Callable[[Client], Any]] = {
     "GetItem": lambda client: client.get_item(TableName="orders", Key=key(1)),
     "PutItem": lambda client: client.put_item(TableName="orders", Item=key(1)),
@@ -38,6 +39,8 @@ ITEM_REQUESTS: dict[str, Callable[[Client], Any]] = {
     "BatchWriteItem": lambda client: client.batch_write_item(
         RequestItems={"orders": [{"PutRequest": {"Item": key(1)}}]}
     ),
+    "ExecuteStatement": lambda client: client.execute_statement(Statement="SELECT * FROM orders"),
+    "BatchExecuteStatement": lambda client: client.batch_execute_statement(Statements=STATEMENTS),
 }
 
 
@@ -62,12 +65,16 @@ def test_a_throttled_transaction_is_cancelled_by_one_action(
 ) -> None:
     client = open_faulty("throttle=1")
     client.create_table(**table)
-    error = error_of(lambda: client.transact_write_items(**TRANSACTION))
-    assert error is not None
-    assert error["Error"]["Code"] == "TransactionCanceledException"
-    codes = [reason["Code"] for reason in error["CancellationReasons"]]
-    assert sorted(codes) == sorted(["None", "None", code])
-    assert error["Error"]["Message"].endswith(f"[{', '.join(codes)}]")
+    for call in (
+        lambda: client.transact_write_items(**TRANSACTION),
+        lambda: client.execute_transaction(TransactStatements=STATEMENTS),
+    ):
+        error = error_of(call)
+        assert error is not None
+        assert error["Error"]["Code"] == "TransactionCanceledException"
+        codes = [reason["Code"] for reason in error["CancellationReasons"]]
+        assert sorted(codes) == sorted(["None", "None", code])
+        assert error["Error"]["Message"].endswith(f"[{', '.join(codes)}]")
 
 
 def test_a_missing_table_is_reported_not_throttled(open_faulty: OpenFaulty) -> None:
@@ -79,10 +86,12 @@ def test_conflicts_of_single_writes_and_of_transactions(open_faulty: OpenFaulty)
     client = open_faulty("transaction_conflicts=1")
     client.create_table(**ORDERS)
     assert code_of(lambda: put(client, 1)) == "TransactionConflictException"
+    assert code_of(lambda: client.execute_statement(**STATEMENTS[0])) == "TransactionConflictException"
     gets = [{"Get": {"TableName": "orders", "Key": key(number)}} for number in range(3)]
     for call in (
         lambda: client.transact_write_items(**TRANSACTION),
         lambda: client.transact_get_items(TransactItems=gets),
+        lambda: client.execute_transaction(TransactStatements=STATEMENTS),
     ):
         error = error_of(call)
         assert error is not None
@@ -90,6 +99,7 @@ def test_conflicts_of_single_writes_and_of_transactions(open_faulty: OpenFaulty)
         assert reasons[-1] == ("TransactionConflict", "Transaction is ongoing for the item")
     # Reads of single items meet no conflicts, on AWS either.
     assert numbers(client) == set()
+    assert client.execute_statement(Statement="SELECT * FROM orders")["Items"] == []
 
 
 def throttled(faults: sk.testing.Faults) -> list[int]:

@@ -131,3 +131,16 @@ def test_a_read_that_is_closed_ends_its_snapshot(database: Database) -> None:
 # `contains` of a value that nearly matches everywhere takes 3 ms in 400 KB; five of them were one slice.
 def test_an_operator_on_a_large_item_is_a_slice_of_its_own() -> None:
     assert units_of_rows([bytes(400_000)], 2) - units_of_rows([bytes(400_000)], 1) >= SLICE_UNITS
+
+
+@pytest.mark.parametrize("where", ["", " WHERE n = 1", " WHERE p = 'p' AND n > 0"])
+def test_a_select_has_the_slices_of_its_read(database: Database, where: str) -> None:
+    request = requests.convert("ExecuteStatement", {"Statement": f'SELECT s, n FROM "rows"{where}'})
+    slices = SLICED_READS["ExecuteStatement"](database, request)
+    assert count(slices) > 10
+
+
+def test_a_select_pauses_between_partitions(database: Database) -> None:
+    partitions = ", ".join(f"'{number}'" for number in range(90))
+    request = requests.convert("ExecuteStatement", {"Statement": f'SELECT * FROM "rows" WHERE p IN [{partitions}]'})
+    assert count(SLICED_READS["ExecuteStatement"](database, request)) == 90

@@ -19,6 +19,10 @@ from tests.engine.samples import create
 ITEM = {"p": {"S": "a"}, "l": {"L": [{"N": "1"}, {"M": {"x": {"NULL": True}}}]}}
 PUT = {"PutRequest": {"Item": ITEM}}
 DELETE = {"DeleteRequest": {"Key": {"p": {"S": "b"}}}}
+STATEMENTS = [
+    {"Statement": "INSERT INTO one VALUE {'p': ?}", "Parameters": [{"S": "a"}]},
+    {"Statement": "DELETE FROM one WHERE p = 'b'", "ReturnValuesOnConditionCheckFailure": "ALL_OLD"},
+]
 ACTIONS = [
     {"Put": {"TableName": "one", "Item": ITEM}},
     {"Update": {"TableName": "one", "Key": {"p": {"S": "b"}}, "UpdateExpression": "REMOVE l"}},
@@ -33,6 +37,8 @@ ACTIONS = [
         ("BatchWriteItem", {"RequestItems": {"one": [PUT]}, "ReturnItemCollectionMetrics": "SIZE"}),
         ("TransactWriteItems", {"TransactItems": ACTIONS, "ClientRequestToken": "t"}),
         ("PutItem", {"TableName": "one", "Item": ITEM}),
+        ("BatchExecuteStatement", {"Statements": STATEMENTS, "ReturnConsumedCapacity": "TOTAL"}),
+        ("ExecuteTransaction", {"TransactStatements": STATEMENTS, "ClientRequestToken": "t"}),
         # A null means that the member is absent.
         ("BatchWriteItem", {"RequestItems": {"one": [PUT | {"DeleteRequest": None}]}, "ReturnConsumedCapacity": None}),
     ],
@@ -60,6 +66,8 @@ def test_the_request_is_the_same(operation: str, members: dict[str, Any]) -> Non
         ("BatchWriteItem", b'{"RequestItems":{"one":[{"PutRequest":{"Item":{"p":{"S":"\\ud800"}}}}]}}'),
         ("TransactWriteItems", orjson.dumps({"TransactItems": [*ACTIONS, {"Put": {"TableName": "one"}}]})),
         ("TransactWriteItems", orjson.dumps({"TransactItems": []})),
+        ("BatchExecuteStatement", orjson.dumps({"Statements": [*STATEMENTS, {}]})),
+        ("ExecuteTransaction", orjson.dumps({"TransactStatements": [*STATEMENTS, {"Statement": ""}]})),
     ],
 )
 def test_the_error_is_the_same(operation: str, body: bytes) -> None:

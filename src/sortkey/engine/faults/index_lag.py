@@ -12,19 +12,23 @@ from collections import deque
 from typing import Any, Final, cast
 
 from sortkey.engine.faults.faults import Faults
-from sortkey.engine.operations import SLICED_READS
+from sortkey.engine.operations import SLICED_READS, STATEMENTS
 from sortkey.engine.operations.slices import finish
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import Query, Scan
 from sortkey.engine.requests.shapes import Shape
+from sortkey.engine.requests.statements import ExecuteStatement
 from sortkey.engine.rows.records import CATALOG_VERSION
 from sortkey.engine.tables.core import Answer, Core
-from sortkey.errors import ValidationException
+from sortkey.errors import DynamoDBError
+from sortkey.expressions.partiql_parser import parse_statement
+from sortkey.expressions.partiql_tree import Select
 from sortkey.storage import Transaction
 
 MOST_KEPT: Final = 64
 """Snapshots. Of writes that follow each other faster, some are seen together."""
-ITEM_WRITES: Final = frozenset({"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"})
+ITEM_WRITES: Final = STATEMENTS | {"BatchWriteItem", "DeleteItem", "PutItem", "TransactWriteItems", "UpdateItem"}
+"""And statements, of which some write."""
 
 
 class IndexLag:
@@ -44,7 +48,7 @@ class IndexLag:
 
     def read(self, core: Core, operation: str, request: Shape) -> Answer | None:
         """The answer from an earlier state; None if the present one has to answer."""
-        if not isinstance(request, Query | Scan) or not _reads_global_index(core, request):
+        if not _reads_global_index(core, request):
             return None
         with self._lock:
             now = core.clock.now()
@@ -94,17 +98,29 @@ class _KeptSnapshot:
         """Nothing: it is ended when it is forgotten."""
 
 
-def _reads_global_index(core: Core, request: Query | Scan) -> bool:
-    if request.index_name is None:
+def _reads_global_index(core: Core, request: Shape) -> bool:
+    try:
+        table_name, index_name = _read_from(request)
+        name = table_name_of(table_name) if index_name is not None else ""
+    except DynamoDBError:
+        return False
+    if index_name is None:
         return False
     snapshot, tables = core.read_tables()
     snapshot.abort()
-    try:
-        table = tables.get(table_name_of(request.table_name))
-    except ValidationException:
-        return False
-    index = None if table is None else table.indexes.get(request.index_name)
+    table = tables.get(name)
+    index = None if table is None else table.indexes.get(index_name)
     return index is not None and not index.entry.local
+
+
+def _read_from(request: Shape) -> tuple[str, str | None]:
+    """The table and the index that a request reads, as it names them."""
+    if isinstance(request, Query | Scan):
+        return request.table_name, request.index_name
+    if isinstance(request, ExecuteStatement):
+        statement = parse_statement(request.statement)
+        return statement.table, statement.body.index if isinstance(statement.body, Select) else None
+    return "", None
 
 
 def _catalog_differs(core: Core, past: Transaction) -> bool:

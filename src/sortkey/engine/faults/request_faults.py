@@ -16,11 +16,13 @@ from typing import Any, Final
 import msgspec
 
 from sortkey.engine.faults.faults import Faults
+from sortkey.engine.operations import STATEMENTS, writes
 from sortkey.engine.operations.batches import unprocessed_keys
 from sortkey.engine.operations.transactions import cancelled
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import BatchGetItem, BatchWriteItem, WriteRequest
 from sortkey.engine.requests.shapes import Shape
+from sortkey.engine.requests.statements import ExecuteTransaction, statements_of
 from sortkey.engine.rows.stored_item import Json
 from sortkey.engine.tables.core import Answer, Core
 from sortkey.engine.tables.settings import ON_DEMAND
@@ -31,11 +33,12 @@ from sortkey.errors import (
     TransactionConflictException,
     ValidationException,
 )
+from sortkey.expressions.partiql_parser import parse_statement
 
 SINGLE_WRITES: Final = frozenset({"DeleteItem", "PutItem", "UpdateItem"})
-TRANSACTIONS: Final = frozenset({"TransactGetItems", "TransactWriteItems"})
+TRANSACTIONS: Final = frozenset({"TransactGetItems", "TransactWriteItems", "ExecuteTransaction"})
 BATCHES: Final = frozenset({"BatchGetItem", "BatchWriteItem"})
-ITEM_OPERATIONS: Final = SINGLE_WRITES | TRANSACTIONS | BATCHES | {"GetItem", "Query", "Scan"}
+ITEM_OPERATIONS: Final = SINGLE_WRITES | TRANSACTIONS | BATCHES | STATEMENTS | {"GetItem", "Query", "Scan"}
 
 CONFLICT: Final = "Transaction is ongoing for the item"
 ON_DEMAND_EXCEEDED: Final = (
@@ -79,7 +82,7 @@ class _Throttle:
         if operation in TRANSACTIONS:
             code = "ThrottlingError" if on_demand else "ProvisionedThroughputExceeded"
             message = ON_DEMAND_EXCEEDED if on_demand else PROVISIONED_EXCEEDED
-            raise _cancelled(self._random, len(request.transact_items), code, message)
+            raise _cancelled(self._random, _actions(request), code, message)
         if on_demand:
             raise ThrottlingException(ON_DEMAND_EXCEEDED)
         raise ProvisionedThroughputExceededException(PROVISIONED_EXCEEDED)
@@ -92,13 +95,23 @@ class _Conflicts:
 
     def __call__(self, core: Core, operation: str, request: Any) -> None:
         transaction = operation in TRANSACTIONS
-        if not transaction and operation not in SINGLE_WRITES:
+        if not transaction and operation not in SINGLE_WRITES and not _is_single_statement(operation, request):
             return
         if self._random.random() >= self._probability or _is_on_demand(core, operation, request) is None:
             return
         if transaction:
-            raise _cancelled(self._random, len(request.transact_items), "TransactionConflict", CONFLICT)
+            raise _cancelled(self._random, _actions(request), "TransactionConflict", CONFLICT)
         raise TransactionConflictException(CONFLICT)
+
+
+def _is_single_statement(operation: str, request: Any) -> bool:
+    """Whether it is the write of one item by a statement."""
+    return operation == "ExecuteStatement" and writes(operation, request)
+
+
+def _actions(request: Any) -> int:
+    """How many actions a transaction has."""
+    return len(request.transact_statements if isinstance(request, ExecuteTransaction) else request.transact_items)
 
 
 def _cancelled(random: Random, actions: int, code: str, message: str) -> TransactionCanceledException:
@@ -123,6 +136,8 @@ def _is_on_demand(core: Core, operation: str, request: Any) -> bool | None:
 
 def _tables(operation: str, request: Any) -> list[str]:
     """The names or ARNs that a request gives."""
+    if operation in STATEMENTS:
+        return [parse_statement(each.statement).table for each in statements_of(request)]
     if operation in BATCHES:
         return [*request.request_items]
     if operation == "TransactGetItems":

@@ -344,7 +344,8 @@ def batch_write(core: Core, request: BatchExecuteStatement) -> Work:
         for entry in entries:
             if entry.action is None:
                 continue
-            entry.prepared = None
+            # The work runs again if it was not rehearsed, or the store was full.
+            entry.prepared = entry.consumed = None
             try:
                 entry.prepared = _prepare(core, batch, entry.action)
             except DynamoDBError as error:

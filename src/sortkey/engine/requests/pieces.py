@@ -19,13 +19,19 @@ from sortkey import limits
 from sortkey.engine.requests import NOT_JSON, decode
 from sortkey.engine.requests.items import BatchWriteItem, TransactWriteItem, TransactWriteItems, WriteRequest
 from sortkey.engine.requests.shapes import ReturnConsumedCapacity, ReturnItemCollectionMetrics, Shape, TableName
+from sortkey.engine.requests.statements import (
+    BatchExecuteStatement,
+    BatchStatementRequest,
+    ExecuteTransaction,
+    ParameterizedStatement,
+)
 from sortkey.errors import SerializationException, ValidationException
 from sortkey.limits import MIB
 from sortkey.values.errors import ITEM_TOO_LARGE
 
 PIECE_BYTES: Final = 4 * MIB
 """Of the JSON of one item. The largest item has less, unless it is padded or escaped without need."""
-BATCHES: Final = frozenset({"BatchWriteItem", "TransactWriteItems"})
+BATCHES: Final = frozenset({"BatchExecuteStatement", "BatchWriteItem", "ExecuteTransaction", "TransactWriteItems"})
 """The operations that may have more than one item."""
 
 
@@ -58,11 +64,26 @@ class _TransactWriteItems(Shape, kw_only=True):
     client_request_token: Annotated[str, Meta(min_length=1, max_length=36)] | None = None
 
 
+class _BatchExecuteStatement(Shape, kw_only=True):
+    statements: Annotated[list[msgspec.Raw], Meta(min_length=1, max_length=limits.BATCH_STATEMENTS)]
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+
+
+class _ExecuteTransaction(Shape, kw_only=True):
+    transact_statements: Annotated[list[msgspec.Raw], Meta(min_length=1, max_length=limits.TRANSACTION_ACTIONS)]
+    client_request_token: Annotated[str, Meta(min_length=1, max_length=36)] | None = None
+    return_consumed_capacity: ReturnConsumedCapacity | None = None
+
+
 _batch = msgspec.json.Decoder(_BatchWriteItem).decode
 _write = msgspec.json.Decoder(WriteRequest).decode
 _outline = msgspec.json.Decoder(_WriteRequest).decode
 _transaction = msgspec.json.Decoder(_TransactWriteItems).decode
 _action = msgspec.json.Decoder(TransactWriteItem).decode
+_statement_batch = msgspec.json.Decoder(_BatchExecuteStatement).decode
+_statement = msgspec.json.Decoder(BatchStatementRequest).decode
+_statement_transaction = msgspec.json.Decoder(_ExecuteTransaction).decode
+_transaction_statement = msgspec.json.Decoder(ParameterizedStatement).decode
 
 
 class WritesInPieces(Sequence[WriteRequest]):
@@ -99,6 +120,10 @@ def decode_in_pieces(operation: str, body: bytes) -> Shape:
             return _decode_batch(body)
         if operation == "TransactWriteItems":
             return _decode_transaction(body)
+        if operation == "BatchExecuteStatement":
+            return _decode_statement_batch(body)
+        if operation == "ExecuteTransaction":
+            return _decode_statement_transaction(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # It may be wrong, or have a null that means nothing; `decode` knows.
         pass
@@ -142,6 +167,25 @@ def _decode_transaction(body: bytes) -> TransactWriteItems:
         return_consumed_capacity=transaction.return_consumed_capacity,
         return_item_collection_metrics=transaction.return_item_collection_metrics,
         client_request_token=transaction.client_request_token,
+    )
+
+
+def _decode_statement_batch(body: bytes) -> BatchExecuteStatement:
+    batch = _statement_batch(body)
+    _check(batch.statements)
+    return BatchExecuteStatement(
+        statements=[_statement(piece) for piece in batch.statements],
+        return_consumed_capacity=batch.return_consumed_capacity,
+    )
+
+
+def _decode_statement_transaction(body: bytes) -> ExecuteTransaction:
+    transaction = _statement_transaction(body)
+    _check(transaction.transact_statements)
+    return ExecuteTransaction(
+        transact_statements=[_transaction_statement(piece) for piece in transaction.transact_statements],
+        client_request_token=transaction.client_request_token,
+        return_consumed_capacity=transaction.return_consumed_capacity,
     )
 
 
