@@ -38,7 +38,7 @@ LINES: Final = {
     "PutResourcePolicy": "attaches a policy, which `sortkey db --keys` enforces",
     "Query": "reads a partition of a table or index in order, by pages",
     "Scan": "reads a table or index by pages, in parallel segments if asked",
-    "SearchVectors": "returns the most similar items of a vector index; exact",
+    "SearchVectors": "returns the most similar items of a vector index",
     "TagResource": "adds tags to a table",
     "TransactGetItems": "reads up to 100 items in one snapshot",
     "TransactWriteItems": "writes up to 100 items, all or none",
