@@ -51,18 +51,20 @@ ABSENT: Final = -1
 DENSE: Final = 4
 """A block is multiplied as a whole if one row of this many is wanted."""
 
-GRAPH_FROM: Final = 150_000
-"""Below, a search that compares with each vector is quick enough: 100,000 of 384 dimensions take 20 ms."""
-MOST_UNCOVERED: Final = 50_000
+GRAPH_FROM: Final = 100_000
+"""Below, a search that compares with each vector is quick enough: 100,000 of 384 dimensions take about 10 ms."""
+MOST_UNCOVERED: Final = 20_000
 """A graph that lacks more vectors is not used yet."""
+BUILDER: Final = "sortkey-vectors"
+"""The name of the thread that makes a graph."""
 ADDED_FROM: Final = 2048
 """So many new vectors are added; fewer are compared with each time."""
 ADDED_AT_ONCE: Final = 64
 """A search waits until these are added."""
-SAVED_EVERY: Final = 100_000
+SAVED_EVERY: Final = 50_000
 """A process that ends early has made so many for nothing."""
 
-__all__ = ["FOLDER", "Search", "VectorMemory", "forget"]
+__all__ = ["BUILDER", "FOLDER", "GRAPH_FROM", "Search", "VectorMemory", "forget"]
 
 _logger = logging.getLogger(__name__)
 
@@ -267,7 +269,7 @@ class VectorMemory:
         if self._builder is not None or self._closing or not is_available():
             return
         if self._graph is None or sum(block.uncovered for block in self._blocks) >= ADDED_FROM:
-            self._builder = Thread(target=self._build, name="sortkey-vectors", daemon=True)
+            self._builder = Thread(target=self._build, name=BUILDER, daemon=True)
             self._builder.start()
 
     def _build(self) -> None:
