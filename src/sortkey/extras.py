@@ -21,6 +21,7 @@ PACKAGES: Final[Mapping[str, str]] = {
     "rich": "Rich",
     "sqlalchemy": "SQLAlchemy",
     "strawberry": "Strawberry",
+    "usearch": "USearch",
     "uvloop": "uvloop",
 }
 """Each package that only extras install, by the module it is imported as."""
@@ -33,7 +34,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "batch": ("duckdb", "pyarrow", "sqlalchemy"),
     "graphql": ("graphql-core", "strawberry-graphql"),
     "spark": ("pyspark",),
-    "vector": ("numpy",),
+    "vector": ("numpy", "usearch"),
     "zstd": ("backports-zstd",),
 }
 """The packages that each extra in use adds: `server` to those of `endpoint`, the next three to `server`'s."""

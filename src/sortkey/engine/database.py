@@ -129,6 +129,8 @@ class Database(Core):
     def close(self) -> None:
         """Stop the janitor, finish the queued writes, and close the folder."""
         self.janitor.close()
+        for memory in self.vector_memories.values():
+            memory.close()
         self.store.close()
 
 

@@ -53,7 +53,7 @@ LINES: Final = {
     "RestoreTableFromBackup": "makes a table of a backup, with other indexes or capacity if asked",
     "RestoreTableToPointInTime": "makes a table of what another one was at a time",
     "Scan": "reads a table or index by pages, in parallel segments if asked",
-    "SearchVectors": "returns the most similar items of a vector index; exact",
+    "SearchVectors": "returns the most similar items of a vector index",
     "TagResource": "adds tags to a table",
     "TransactGetItems": "reads up to 100 items in one snapshot",
     "TransactWriteItems": "writes up to 100 items, all or none",

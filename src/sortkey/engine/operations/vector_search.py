@@ -39,7 +39,7 @@ from sortkey.values.attribute import AttributeValue, Item, type_of
 from sortkey.values.key_bytes import partition_hash
 
 if TYPE_CHECKING:
-    from sortkey.engine.vectors.vector_memory import BlockView, VectorMemory
+    from sortkey.engine.vectors.vector_memory import Search, VectorMemory
 
 _EXPRESSIONS: Final = ("projection_expression", "search_condition_expression")
 _PARAMETER: Final = "SearchConditionExpression"
@@ -65,8 +65,8 @@ class _Hit(NamedTuple):
     row: bytes
 
 
-Searching = Callable[[Transaction, bytes, int], Slices[list[_Hit]]]
-"""The best rows for a vector, as many as wanted."""
+Searching = Callable[[Transaction], Slices[list[_Hit]]]
+"""The best rows of a snapshot."""
 
 
 def search_vectors(core: Core, request: SearchVectors) -> Slices[Answer]:
@@ -86,30 +86,32 @@ def search_vectors(core: Core, request: SearchVectors) -> Slices[Answer]:
             index = _index(core.catalog.require(snapshot, name), request.index_name)
             vector = _vector(index, request.search_vector)
             scope = _scope(index, equalities)
-        begun = _begin(core, index, scope)
+        begun = _begin(core, index, scope, vector, request.top_k)
         if begun is not None:
             break
         yield
     snapshot, search = begun
     try:
-        hits = yield from search(snapshot, vector, request.top_k)
+        hits = yield from search(snapshot)
     finally:
         snapshot.abort()
     return _answer(index, request, projection, hits)
 
 
-def _begin(core: Core, index: VectorIndex, scope: Scope) -> tuple[Transaction, Searching] | None:
+def _begin(
+    core: Core, index: VectorIndex, scope: Scope, vector: bytes, wanted: int
+) -> tuple[Transaction, Searching] | None:
     """A snapshot that has the index, and how to search it; None if the memory needs another step until it is as
     current as the store, or if the index has gone."""
     memory = _memory_of(core, index)
     if memory is None:
-        return core.read(), partial(_walk, index, scope)
+        return core.read(), partial(_walk, index, scope, vector, wanted)
     with memory.lock:
         # Begun under the lock, a snapshot is never older than the memory.
         snapshot = core.read()
         try:
             if _has(core, snapshot, index) and memory.advance(snapshot):
-                return snapshot, partial(_search, index, memory, memory.view(scope))
+                return snapshot, partial(_search, index, memory.search(scope, vector, wanted))
         except BaseException:
             snapshot.abort()
             raise
@@ -222,8 +224,11 @@ def _memory_of(core: Core, index: VectorIndex) -> VectorMemory | None:
     if memory is None:
         used = {each.space for each in _all_indexes(core)}
         for space in [space for space in core.vector_memories if space not in used]:
-            core.vector_memories.pop(space, None)
-        return core.vector_memories.setdefault(index.space, module.VectorMemory(index))  # type: ignore[no-any-return]
+            core.vector_memories.pop(space).close()
+        folder = None if core.path is None else core.path / module.FOLDER
+        if folder is not None:
+            module.forget(folder, {space.hex() for space in used})
+        return core.vector_memories.setdefault(index.space, module.VectorMemory(index, folder, core.read))  # type: ignore[no-any-return]
     return memory
 
 
@@ -233,14 +238,11 @@ def _all_indexes(core: Core) -> Iterator[VectorIndex]:
             yield from table.vector_indexes.values()
 
 
-def _search(
-    index: VectorIndex, memory: VectorMemory, blocks: list[BlockView], snapshot: Transaction, vector: bytes, wanted: int
-) -> Slices[list[_Hit]]:
+def _search(index: VectorIndex, search: Search, snapshot: Transaction) -> Slices[list[_Hit]]:
     """The best rows, found in memory and read in the snapshot."""
-    search = memory.search(vector, wanted)
-    for block in blocks:
+    for block in search.views:
         search.block(block)
-        if block is not blocks[-1]:
+        if block is not search.views[-1]:
             yield
     candidates = search.candidates()
     hits: list[_Hit] = []
@@ -250,7 +252,7 @@ def _search(
         keys = [index.space + key for key in keys]
         rows = [_row(snapshot, key) for key in keys]
         found = search.scores([vector_rows.vector_in(index, row) for row in rows])
-        hits = _best(index, [*hits, *map(_Hit, found, keys, rows)], wanted)
+        hits = _best(index, [*hits, *map(_Hit, found, keys, rows)], search.wanted)
     return hits
 
 
@@ -261,7 +263,7 @@ def _row(snapshot: Transaction, key: bytes) -> bytes:
     return row
 
 
-def _walk(index: VectorIndex, scope: Scope, snapshot: Transaction, vector: bytes, wanted: int) -> Slices[list[_Hit]]:
+def _walk(index: VectorIndex, scope: Scope, vector: bytes, wanted: int, snapshot: Transaction) -> Slices[list[_Hit]]:
     """The best rows, found by looking at each."""
     start = index.space + scope.partition
     wanted_components = components(vector)

@@ -50,6 +50,8 @@ class Settings(msgspec.Struct, frozen=True):
 
 class Core:
     def __init__(self, path: Path | None, clock: Clock | None = None, settings: Settings | None = None) -> None:
+        self.path = path
+        """None for a store in memory."""
         self.clock = clock or SystemClock()
         self.settings = settings or Settings()
         self.catalog = Catalog()

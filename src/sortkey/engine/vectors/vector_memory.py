@@ -13,15 +13,20 @@ The products are taken by `vecdot`, in one thread: `@` starts several, which wai
 A vector is never overwritten: its row in the block is marked as dead, and the new one is appended. So a search can
 leave the lock, and the loop of an endpoint, between two blocks, and still sees the index as it was when it began.
 
+An index with GRAPH_FROM vectors or more gets a `Graph`, for searches of the whole index. A search of a partition, or
+with a filter, compares with each vector that it is about.
+
     block       BLOCK_ROWS vectors, their lengths, and for each attribute of the search schema the number of its value
     places      row key without its space → block and row
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from threading import Lock
+from pathlib import Path
+from threading import Lock, Thread
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -32,6 +37,7 @@ from sortkey.engine.rows import records
 from sortkey.engine.rows.records import PARTITION_BYTES, SPACE_BYTES
 from sortkey.engine.tables.vector_index import LARGEST, VectorIndex
 from sortkey.engine.tables.vector_rows import KEPT_CHANGES, changes_after, last_change, text_in, vector_in
+from sortkey.engine.vectors.graph import FOLDER, GONE, Graph, forget, is_available
 from sortkey.engine.vectors.scores import COSINE, DOT_PRODUCT, EUCLIDEAN, Scope
 from sortkey.storage import Transaction, after_prefix, ascending, is_sound
 
@@ -44,6 +50,23 @@ ABSENT: Final = -1
 """The number of the value of an attribute that an item does not have, or that no item has."""
 DENSE: Final = 4
 """A block is multiplied as a whole if one row of this many is wanted."""
+
+GRAPH_FROM: Final = 100_000
+"""Below, a search that compares with each vector is quick enough: 100,000 of 384 dimensions take about 10 ms."""
+MOST_UNCOVERED: Final = 20_000
+"""A graph that lacks more vectors is not used yet."""
+BUILDER: Final = "sortkey-vectors"
+"""The name of the thread that makes a graph."""
+ADDED_FROM: Final = 2048
+"""So many new vectors are added; fewer are compared with each time."""
+ADDED_AT_ONCE: Final = 64
+"""A search waits until these are added."""
+SAVED_EVERY: Final = 50_000
+"""A process that ends early has made so many for nothing."""
+
+__all__ = ["BUILDER", "FOLDER", "GRAPH_FROM", "Search", "VectorMemory", "forget"]
+
+_logger = logging.getLogger(__name__)
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -59,23 +82,38 @@ class Best(NamedTuple):
 
 
 class _Block:
-    __slots__ = ("alive", "codes", "keys", "lengths", "used", "vectors")
+    __slots__ = ("alive", "codes", "covered", "keys", "lengths", "uncovered", "used", "vectors")
 
     def __init__(self, dimensions: int, fields: int) -> None:
         self.vectors: Floats = np.empty((BLOCK_ROWS, dimensions), np.float32)
         self.lengths: Doubles = np.empty(BLOCK_ROWS, np.float64)
         self.codes: NDArray[np.int32] = np.full((fields, BLOCK_ROWS), ABSENT, np.int32)
         self.alive: NDArray[np.bool_] = np.zeros(BLOCK_ROWS, np.bool_)
+        self.covered: NDArray[np.bool_] = np.zeros(BLOCK_ROWS, np.bool_)
+        """Those that are in the graph."""
+        self.uncovered = 0
         self.keys: list[bytes] = []
         self.used = 0
 
 
 class VectorMemory:
-    def __init__(self, index: VectorIndex) -> None:
+    def __init__(self, index: VectorIndex, folder: Path | None, read: Callable[[], Transaction]) -> None:
+        """`folder` has the files of graphs."""
         self.lock = Lock()
         """Held while the memory is read or changed, but not while it is multiplied."""
         self._index = index
+        self._folder = folder
+        self._read = read
+        self._builder: Thread | None = None
+        self._closing = False
         self._start()
+
+    def close(self) -> None:
+        """Stop the thread that makes a graph."""
+        self._closing = True
+        builder = self._builder
+        if builder is not None:
+            builder.join()
 
     def _start(self) -> None:
         self._blocks: list[_Block] = []
@@ -84,6 +122,13 @@ class VectorMemory:
         self._numbers: list[dict[bytes, int]] = [{} for _ in range(len(self._index.filters) + 1)]
         self._current_to: int | None = None
         self._position: bytes | None = self._index.space
+        self._graph: Graph | None = None
+        self._slots: list[tuple[_Block, int] | None] = []
+        """Where the vector with each number in the graph is."""
+        self._saved = 0
+        """How many of them are in the files."""
+        self._changed: set[bytes] | None = None
+        """What was changed while a graph is being restored."""
 
     def __len__(self) -> int:
         return len(self._places)
@@ -128,10 +173,14 @@ class VectorMemory:
         return changes[-1][0]
 
     def _kill(self, key: bytes) -> None:
+        if self._changed is not None:
+            self._changed.add(key)
         place = self._places.pop(key, None)
         if place is not None:
             block, row = place
             block.alive[row] = False
+            if not block.covered[row]:
+                block.uncovered -= 1
 
     def _append(self, snapshot: Transaction, rows: list[tuple[bytes, bytes]]) -> None:
         index = self._index
@@ -152,6 +201,7 @@ class VectorMemory:
             block.keys += keys
             self._number(block, start, keys, [row for _, row in taken])
             block.alive[start:end] = True
+            block.uncovered += end - start
             block.used = end
             self._places.update(zip(keys, ((block, row) for row in range(start, end)), strict=True))
 
@@ -185,13 +235,141 @@ class VectorMemory:
                     numbers = self._numbers[field]
                     block.codes[field, position] = numbers.setdefault(orjson.dumps(value), len(numbers))
 
-    def view(self, scope: Scope) -> list[BlockView]:
-        """The blocks as they are, for a search without the lock."""
-        wanted = self._wanted(scope)
-        return [BlockView(block, block.used, block.alive.copy(), wanted) for block in self._blocks]
+    def search(self, scope: Scope, vector: bytes, wanted: int) -> Search:
+        """A search of the memory as it is; its blocks are compared without the lock."""
+        fields = self._wanted(scope)
+        search = Search(self._index, vector, wanted)
+        if not fields and len(self) >= GRAPH_FROM:
+            self._start_builder()
+            near = self._near(search.single, wanted)
+            if near is not None:
+                search.near = near
+                search.views = [
+                    BlockView(block, block.used, block.alive & ~block.covered, fields)
+                    for block in self._blocks
+                    if block.uncovered
+                ]
+                return search
+        search.views = [BlockView(block, block.used, block.alive.copy(), fields) for block in self._blocks]
+        return search
 
-    def search(self, vector: bytes, wanted: int) -> Search:
-        return Search(self._index, vector, wanted)
+    def _near(self, vector: Floats, wanted: int) -> list[bytes] | None:
+        """The keys of candidates; None if there is no graph, or too little in it."""
+        if self._graph is None or sum(block.uncovered for block in self._blocks) > MOST_UNCOVERED:
+            return None
+        slots, found = self._slots, []
+        for number in self._graph.near(vector, wanted):
+            # One that is just being added counts as not in the graph.
+            slot = slots[number] if number < len(slots) else None
+            if slot is not None and slot[0].alive[slot[1]]:
+                found.append(slot[0].keys[slot[1]])
+        return found if len(found) >= min(wanted, len(self)) else None
+
+    def _start_builder(self) -> None:
+        if self._builder is not None or self._closing or not is_available():
+            return
+        if self._graph is None or sum(block.uncovered for block in self._blocks) >= ADDED_FROM:
+            self._builder = Thread(target=self._build, name=BUILDER, daemon=True)
+            self._builder.start()
+
+    def _build(self) -> None:
+        """Add what the graph lacks, and save it. Runs in a thread of its own."""
+        try:
+            with self.lock:
+                if self._graph is not None and len(self._slots) > 2 * len(self):
+                    self._drop_graph()
+                graph = self._graph
+            if graph is None:
+                graph = self._restored()
+            while not self._closing and self._add_some(graph):
+                if len(self._slots) - self._saved >= SAVED_EVERY:
+                    self._save(graph)
+            if len(self._slots) - self._saved >= SAVED_EVERY // 10:
+                self._save(graph)
+        except Exception:
+            # As in the janitor: a thread that nobody waits for. Searches go on without the graph.
+            _logger.exception("the graph of vector index %s was not made; searches compare with all", self._index.name)
+        finally:
+            self._changed = None
+            self._builder = None
+
+    def _drop_graph(self) -> None:
+        """Begin a new one: most of what it has is gone."""
+        self._graph = None
+        self._slots = []
+        self._saved = 0
+        for block in self._blocks:
+            block.covered[:] = False
+            block.uncovered = int(block.alive.sum())
+
+    def _restored(self) -> Graph:
+        """The graph that was saved, or an empty one."""
+        with self.lock:
+            blocks, changed = self._blocks, set[bytes]()
+            self._changed = changed
+            snapshot = self._read()
+        try:
+            log = self._index.log
+            last = last_change(snapshot, log)
+            known = list(changes_after(snapshot, log, max(0, last - KEPT_CHANGES)))
+        finally:
+            snapshot.abort()
+        graph = Graph(self._index.entry.function, self._index.dimensions)
+        found = None if self._folder is None else graph.restore(self._folder, self._index.space.hex())
+        if found is not None and 0 <= last - found[1] <= KEPT_CHANGES:
+            keys, current_to = found
+            changed.update(key for number, key in known if number > current_to)
+            for start in range(0, len(keys), ROWS_A_STEP):
+                self._cover(blocks, changed, keys[start : start + ROWS_A_STEP])
+        else:
+            graph = Graph(self._index.entry.function, self._index.dimensions)
+        with self.lock:
+            self._changed = None
+            if self._blocks is blocks:
+                self._graph, self._saved = graph, len(self._slots)
+        return graph
+
+    def _cover(self, blocks: list[_Block], changed: set[bytes], keys: list[bytes]) -> None:
+        """Find the vectors of the next numbers; those that were changed since have none."""
+        with self.lock:
+            if self._blocks is not blocks:
+                return
+            for key in keys:
+                place = None if key in changed else self._places.get(key)
+                self._slots.append(place)
+                if place is not None:
+                    block, row = place
+                    block.covered[row] = True
+                    block.uncovered -= 1
+
+    def _add_some(self, graph: Graph) -> bool:
+        """Add the next vectors; returns whether there may be more."""
+        with self.lock:
+            block = next((each for each in self._blocks if each.uncovered), None)
+            if self._graph is not graph or block is None:
+                return False
+            rows = np.flatnonzero(block.alive & ~block.covered)[:ADDED_AT_ONCE]
+            start = len(self._slots)
+            vectors = block.vectors[rows]
+        graph.add(start, vectors)
+        with self.lock:
+            if self._graph is not graph:
+                return False
+            self._slots += [(block, row) for row in rows.tolist()]
+            block.covered[rows] = True
+            block.uncovered -= int(block.alive[rows].sum())
+        return True
+
+    def _save(self, graph: Graph) -> None:
+        folder = self._folder
+        with self.lock:
+            if folder is None or self._graph is not graph or self._current_to is None:
+                return
+            slots, current_to = list(self._slots), self._current_to
+            alive = {id(block): block.alive.copy() for block in self._blocks}
+        keys = [GONE if slot is None or not alive[id(slot[0])][slot[1]] else slot[0].keys[slot[1]] for slot in slots]
+        graph.save(folder, self._index.space.hex(), keys, current_to)
+        self._saved = len(slots)
 
     def _wanted(self, scope: Scope) -> list[tuple[int, int]]:
         """The fields to compare, and the numbers of their values."""
@@ -224,7 +402,11 @@ class Search:
 
     def __init__(self, index: VectorIndex, vector: bytes, wanted: int) -> None:
         self._function = index.entry.function
-        self._wanted = wanted
+        self.wanted = wanted
+        self.views: list[BlockView] = []
+        """What to compare with each."""
+        self.near: list[bytes] = []
+        """The row keys of candidates from the graph, without the space."""
         self._query: Doubles = np.frombuffer(vector, "<f4").astype(np.float64)
         self._vector = self._query
         length = float(np.sqrt(np.vecdot(self._vector, self._vector)))
@@ -232,7 +414,7 @@ class Search:
             self._vector = self._query / length
             length = 1.0
         self._length = length
-        self._single = self._vector.astype(np.float32)
+        self.single = self._vector.astype(np.float32)
         # Of a sum of products, whose factors may have been rounded.
         self._error = (index.dimensions + 4) * ROUNDING
         self._found: list[Best] = []
@@ -243,8 +425,8 @@ class Search:
             return
         ranks, errors = self._ranks(view, rows)
         lowest, highest = ranks - errors, ranks + errors
-        if len(rows) > self._wanted:
-            worst = np.partition(highest, self._wanted - 1)[self._wanted - 1]
+        if len(rows) > self.wanted:
+            worst = np.partition(highest, self.wanted - 1)[self.wanted - 1]
             kept = np.flatnonzero(lowest <= worst)
             rows, lowest, highest = rows[kept], lowest[kept], highest[kept]
         self._found.append(Best(lowest, highest, [view.block.keys[row] for row in rows.tolist()]))
@@ -253,9 +435,9 @@ class Search:
         vectors, lengths = view.block.vectors, view.block.lengths[rows]
         with np.errstate(over="ignore", invalid="ignore"):
             if len(rows) * DENSE >= view.used:
-                products = np.vecdot(vectors[: view.used], self._single)[rows]
+                products = np.vecdot(vectors[: view.used], self.single)[rows]
             else:
-                products = np.vecdot(vectors[rows], self._single)
+                products = np.vecdot(vectors[rows], self.single)
         doubles = products.astype(np.float64)
         if not np.isfinite(doubles).all():
             doubles = np.vecdot(vectors[rows].astype(np.float64), self._vector)
@@ -270,10 +452,11 @@ class Search:
 
     def candidates(self) -> Iterator[bytes]:
         """The row keys, without the space, of all rows that may be among the best."""
+        yield from self.near
         if not self._found:
             return
         highest = np.concatenate([best.highest for best in self._found])
-        worst = np.inf if len(highest) <= self._wanted else np.partition(highest, self._wanted - 1)[self._wanted - 1]
+        worst = np.inf if len(highest) <= self.wanted else np.partition(highest, self.wanted - 1)[self.wanted - 1]
         for best in self._found:
             for place in np.flatnonzero(best.lowest <= worst).tolist():
                 yield best.keys[place]
