@@ -202,3 +202,8 @@ def test_a_folder_closed_before_a_fork_can_be_opened_after_it(tmp_path: Path) ->
     assert in_child(write) == 0
     with sk.client(tmp_path) as client:
         assert client.get_item(TableName="orders", Key=key(1))["Item"] == key(1)
+
+
+def test_one_folder_has_one_place_of_buckets(tmp_path: Path) -> None:
+    with sk.client(f"{tmp_path}?buckets=one"), sk.client(tmp_path), pytest.raises(ValueError, match="other buckets"):
+        sk.client(f"{tmp_path}?buckets=two")

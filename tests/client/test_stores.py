@@ -57,6 +57,11 @@ def test_a_prefix_goes_with_every_store(url: str) -> None:
     assert parse(url).prefix == "dev-"
 
 
+@pytest.mark.parametrize("url", ["./data?buckets=b", "file:d?buckets=b", "memory:?prefix=a&buckets=b"])
+def test_buckets_are_those_of_a_store_in_the_process(url: str) -> None:
+    assert parse(url).buckets == Path("b")
+
+
 @pytest.mark.parametrize(
     ("url", "said"),
     [
@@ -68,6 +73,8 @@ def test_a_prefix_goes_with_every_store(url: str) -> None:
         ("dynamodb://", "does not name an AWS region"),
         ("dynamodb://localhost:8000", "does not name an AWS region"),
         ("./data?prefix", "NAME=VALUE"),
+        ("./data?buckets=", "names no folder"),
+        ("http://h?buckets=b", "unknown option 'buckets'"),
         ("./data?prefix=a b", "letters, digits"),
         ("memory:?store=aws", "unknown option 'store'"),
         ("http://host?store=redis", "store must be one of aws, alternator"),

@@ -85,6 +85,24 @@ def test_the_prefix_in_statements(statement: str, prefixed: str) -> None:
     assert NAMES.add("ExecuteStatement", {"Statement": statement}) == {"Statement": prefixed}
 
 
+def test_so_do_backups_and_what_is_restored() -> None:
+    with sk.client("memory:?prefix=dev-") as client:
+        client.create_table(**ORDERS)
+        arn = client.create_backup(TableName="orders", BackupName="daily")["BackupDetails"]["BackupArn"]
+        described = client.describe_backup(BackupArn=arn)["BackupDescription"]
+        assert described["SourceTableDetails"]["TableName"] == "orders"
+        (summary,) = client.list_backups(TableName="orders")["BackupSummaries"]
+        assert summary["TableName"] == "orders"
+        client.update_continuous_backups(
+            TableName="orders", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+        )
+        restored = client.restore_table_to_point_in_time(
+            SourceTableName="orders", TargetTableName="restored", UseLatestRestorableTime=True
+        )
+        assert restored["TableDescription"]["TableName"] == "restored"
+        assert "restored" in client.list_tables()["TableNames"]
+
+
 # An ARN comes from an answer, and names the table as the store does.
 def test_arns_are_left_alone() -> None:
     members = {"TableName": "arn:aws:dynamodb:eu-west-1:1:table/dev-orders", "ResourceArn": "arn:aws:x"}

@@ -69,7 +69,7 @@ def positions(folder: Path) -> list[str]:
     with environment.begin() as snapshot:
         jobs: Iterable[Any] = [*BACKUPS.all(snapshot), *RESTORES.all(snapshot), *EXPORTS.all(snapshot)]
         found = [job.position for job in jobs if job.position]
-        found += [f"{job.object} {job.record}" for job in IMPORTS.all(snapshot) if job.status == "IN_PROGRESS"]
+        found += [f"{job.done} {job.record}" for job in IMPORTS.all(snapshot) if job.status == "IN_PROGRESS"]
     environment.close()
     return found
 

@@ -49,9 +49,9 @@ class Buckets:
         check_names(bucket, key)
         top = self._folder / bucket
         path = top.joinpath(*key.split("/"))
-        path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
         if not path.parent.resolve().is_relative_to(top.resolve()):
             raise BadName(f"the key {key!r} leads out of the bucket")
+        path.parent.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
         for old in path.parent.glob(f"{path.name}.*{_UNFINISHED}"):
             old.unlink(missing_ok=True)
         unfinished = path.with_name(f"{path.name}.{secrets.token_hex(4)}{_UNFINISHED}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,11 +14,17 @@ from sortkey.clock import ManualClock
 from sortkey.engine.check import database_check
 from sortkey.engine.check.database_check import CheckReport, check, check_database
 from sortkey.engine.database import Database
+from sortkey.engine.janitor.backups import block_key
+from sortkey.engine.operations.backups import remove
 from sortkey.engine.rows import records, stored_item
+from sortkey.engine.rows.job_records import BACKUPS
+from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams.stream_writer import HEADER, RECORD_KEY, reshard
 from sortkey.storage import StorageError, Transaction, after_prefix, ascending, payload_of, seal
 from sortkey.values.attribute import Item
+from tests.engine.conftest import Call
 from tests.engine.orders import Orders, number, text
+from tests.engine.samples import create, s
 
 TABLE, INDEX, STREAM = (records.space_bytes(records.FIRST_FREE + at) for at in (0, 2, 1))
 Damage = Callable[[Transaction], object]
@@ -310,3 +317,20 @@ def test_problems_above_the_limit_are_only_counted(folder: Path, monkeypatch: py
 
     damage(folder, harm)
     assert check(folder).problems[2:] == ["and 3 more"]
+
+
+def test_a_backup_that_lacks_rows(db: Database, call: Call) -> None:
+    create(call, "saved", "id:S")
+    for key in "abc":
+        call("PutItem", TableName="saved", Item={"id": s(key)})
+    call("CreateBackup", TableName="saved", BackupName="daily")
+    db.janitor.sweep()
+
+    def lose(batch: WriteBatch) -> None:
+        (backup,) = BACKUPS.all(batch.transaction)
+        batch.put_record(block_key(backup.space, 0), zlib.compress(b""))
+
+    db.store.write(lose)
+    (problem,) = check_database(db).problems
+    assert "counted 3 items of 9 bytes, there are 0 items of 0 bytes" in problem
+    db.store.write(lambda batch: remove(batch, next(BACKUPS.all(batch.transaction))))

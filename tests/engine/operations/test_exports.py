@@ -220,6 +220,14 @@ def test_a_bucket_that_cannot_be_written_fails_the_export(db: Database, call: Ca
     assert described["FailureCode"] == "S3Error"
 
 
+def test_a_link_out_of_the_bucket_fails_the_export(db: Database, call: Call, tmp_path: Path) -> None:
+    (tmp_path / "exports").mkdir()
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "exports" / "daily").symlink_to(tmp_path / "secret")
+    assert export(db, call, S3Prefix="daily")["ExportStatus"] == "FAILED"
+    assert list((tmp_path / "secret").iterdir()) == []
+
+
 def test_a_token_makes_one_export(call: Call, expect_error: ExpectError) -> None:
     asked = {"TableArn": ARN, "S3Bucket": "exports", "ClientToken": "token"}
     first = call("ExportTableToPointInTime", **asked)

@@ -4,7 +4,8 @@ The check walks one snapshot from end to end, so other processes may write meanw
 code that does not trust them (`storage/page_tree.py`), then the checksum of each record. Each table row must decode to
 a canonical item with that row key. Everything that is derived from the items (index rows, expiry entries, counts) is
 computed again and compared with what is stored. Every stream record must be in the right shard, within its range, and
-have the right content. Every space must belong to a catalog entry or be garbage that waits for the janitor.
+have the right content; every backup must have as many items as it was begun with. Every space must belong to a catalog
+entry or be garbage that waits for the janitor.
 
 Index rows and expiry entries are looked up one by one while the items are walked, and counted afterwards: if every
 expected one exists and there are no others, they agree exactly. During a backfill, rows after its position are expected
@@ -13,6 +14,8 @@ to have none.
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +24,10 @@ from typing import Any, Final
 import msgspec
 import orjson
 
+from sortkey.engine.janitor.backups import rows_of_block
 from sortkey.engine.rows import records, stored_item
 from sortkey.engine.rows.catalog_entries import ShardEntry, StreamEntry
-from sortkey.engine.rows.job_records import spaces_in_use
+from sortkey.engine.rows.job_records import BACKUPS, spaces_in_use
 from sortkey.engine.rows.records import damaged_records, problem_of
 from sortkey.engine.rows.write_batch import read_count
 from sortkey.engine.streams.stream_reader import TRIM_MARK
@@ -117,7 +121,30 @@ def _check_content(snapshot: Transaction, findings: Findings) -> None:
     for table in tables:
         _check_table(snapshot, table, findings)
         _check_streams(snapshot, table, findings)
+    _check_backups(snapshot, findings)
     _check_spaces(snapshot, tables, findings)
+
+
+def _check_backups(snapshot: Transaction, findings: Findings) -> None:
+    """Every backup must have the rows that it was begun with."""
+    for backup in BACKUPS.all(snapshot):
+        if backup.position is not None:
+            continue
+        items, size = 0, 0
+        try:
+            for number in range(backup.blocks):
+                for _, row in rows_of_block(snapshot, backup, number):
+                    items += 1
+                    size += _size(row)
+        except (InternalServerError, zlib.error, struct.error) as error:
+            findings.problem(f"backup {backup.id} of table {backup.source.table.name} cannot be read: {error}")
+            continue
+        counted = (backup.items, backup.bytes)
+        if counted != (items, size):
+            findings.problem(
+                f"backup {backup.id} of table {backup.source.table.name}: counted {_count(counted)}, "
+                f"there are {_count((items, size))}"
+            )
 
 
 def _tables(snapshot: Transaction, findings: Findings) -> list[Table]:

@@ -44,7 +44,8 @@ class _Block(NamedTuple):
 def copy_backups(core: Core) -> Iterator[None]:
     """Make every backup whole that has been begun, block by block."""
     while (found := _next_block(core)) is not None:
-        core.store.write(partial(_write_block, core, *found))
+        if not core.store.write(partial(_write_block, core, *found)):
+            return
         yield
 
 
@@ -69,14 +70,16 @@ def _read_block(snapshot: Transaction, backup: BackupEntry, position: str) -> _B
     return _Block(zlib.compress(b"".join(parts), COMPRESSION), last)
 
 
-def _write_block(core: Core, backup: BackupEntry, block: _Block, batch: WriteBatch) -> None:
+def _write_block(core: Core, backup: BackupEntry, block: _Block, batch: WriteBatch) -> bool:
+    """False if another process has written the block: then that one may have the next ones, too, until it is gone."""
     if BACKUPS.find(batch.transaction, backup.id) != backup:
-        return  # Another process has written the block.
+        return False
     batch.put_record(block_key(backup.space, backup.blocks), block.compressed)
     written = msgspec.structs.replace(backup, blocks=backup.blocks + 1, position=block.position)
     BACKUPS.save(batch, backup.id, written)
     if block.position is None:
         change_log.release(core, batch, backup.source)
+    return True
 
 
 def block_key(space: int, number: int) -> bytes:

@@ -33,7 +33,7 @@ from sortkey.engine.tables import change_log
 from sortkey.engine.tables.core import Core
 from sortkey.engine.tables.table import Table
 from sortkey.limits import MIB
-from sortkey.storage import Buckets, Transaction
+from sortkey.storage import BadName, Buckets, Transaction
 
 FILE_BYTES: Final = 4 * MIB
 """Of a data file, before it is compressed."""
@@ -56,14 +56,16 @@ def write_exports(core: Core) -> Iterator[None]:
         export, chunk = found
         try:
             written = _write(core, buckets, export, chunk)
-        except OSError as error:
+        except (OSError, BadName) as error:
+            reason = getattr(error, "strerror", None) or error
             written = msgspec.structs.replace(
                 export,
                 position=None,
                 ended=round(core.clock.now(), 3),
-                failure=("S3Error", f"cannot write to the bucket: {error.strerror or error}"),
+                failure=("S3Error", f"cannot write to the bucket: {reason}"),
             )
-        core.store.write(partial(_save, core, export, written))
+        if not core.store.write(partial(_save, core, export, written)):
+            return
         yield
 
 
@@ -188,9 +190,11 @@ def _instant(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _save(core: Core, before: ExportEntry, after: ExportEntry, batch: WriteBatch) -> None:
+def _save(core: Core, before: ExportEntry, after: ExportEntry, batch: WriteBatch) -> bool:
+    """False if another process has written the file, too."""
     if EXPORTS.find(batch.transaction, before.id) != before:
-        return  # Another process has written the file.
+        return False
     EXPORTS.save(batch, after.id, after)
     if after.position is None:
         change_log.release(core, batch, after.source)
+    return True

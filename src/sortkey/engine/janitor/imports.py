@@ -1,7 +1,7 @@
 """Fills imported tables from the objects of a bucket, which are lines of DynamoDB JSON, or CSV.
 
-A chunk is read, parsed and prepared first, and then put in one transaction, which also stores the place: how many
-objects are done, and how many records of the next one. A process that goes on after a kill reads that object again up
+A chunk is read, parsed and prepared first, and then put in one transaction, which also stores the place: which
+object is done, and how many records of the next one. A process that goes on after a kill reads that object again up
 to there. What cannot be an item of the table is counted, logged and skipped; if an object itself is damaged, the rest
 of it is.
 
@@ -83,7 +83,8 @@ class Imports:
             except OSError as error:
                 message = f"cannot read the bucket: {error.strerror or error}"
                 chunk = _Chunk([], msgspec.structs.replace(entry, failure=("S3Error", message)))
-            core.store.write(partial(_save, core, entry, chunk))
+            if not core.store.write(partial(_save, core, entry, chunk)):
+                break
             yield
         self._reading = None
 
@@ -91,13 +92,13 @@ class Imports:
         source = entry.asked["S3BucketSource"]
         bucket = source["S3Bucket"]
         objects = buckets.objects(bucket, source.get("S3KeyPrefix", ""))
+        present = next((each for each in objects if each.key > entry.done), None)
         if not objects:
             return _Chunk(
                 [], msgspec.structs.replace(entry, failure=("S3NoSuchKey", "the bucket has no object with this prefix"))
             )
-        if entry.object >= len(objects):
+        if present is None:
             return _Chunk([], msgspec.structs.replace(entry, status="COMPLETED"))
-        present = objects[entry.object]
         if self._reading is None or self._reading[0] != entry:
             opened = buckets.open(bucket, present.key)
             self._reading = (entry, islice(_records(opened, entry, table), entry.record, None))
@@ -147,7 +148,7 @@ def _prepare(found: Iterator[Record], entry: ImportEntry, table: Table, present:
             errors += 1
     after = msgspec.structs.replace(
         entry,
-        object=entry.object + is_done,
+        done=present.key if is_done else entry.done,
         record=0 if is_done else entry.record + done,
         processed=entry.processed + done,
         imported=entry.imported + len(puts),
@@ -163,9 +164,10 @@ def _prepared(table: Table, item: Item) -> write.PreparedPut:
     return write.PreparedPut(table, new)
 
 
-def _save(core: Core, before: ImportEntry, chunk: _Chunk, batch: WriteBatch) -> None:
+def _save(core: Core, before: ImportEntry, chunk: _Chunk, batch: WriteBatch) -> bool:
+    """False if the table was deleted, or another process has written the chunk."""
     if IMPORTS.find(batch.transaction, before.id) != before:
-        return  # The table was deleted, or another process has written the chunk.
+        return False
     after = chunk.after
     if after.failure is not None:
         after = msgspec.structs.replace(after, status="FAILED")
@@ -179,6 +181,7 @@ def _save(core: Core, before: ImportEntry, chunk: _Chunk, batch: WriteBatch) -> 
         core.catalog.save(batch, msgspec.structs.replace(entry, is_filled=True))
     elif after.status == "FAILED":
         _remove_table(core, batch, entry)
+    return True
 
 
 def _remove_table(core: Core, batch: WriteBatch, entry: TableEntry) -> None:

@@ -41,7 +41,8 @@ class _Chunk(NamedTuple):
 def fill_restored_tables(core: Core) -> Iterator[None]:
     """Fill every table that is being restored, chunk by chunk."""
     while (chunk := _next_chunk(core)) is not None:
-        core.store.write(partial(_write_chunk, core, chunk))
+        if not core.store.write(partial(_write_chunk, core, chunk)):
+            return
         yield
 
 
@@ -108,19 +109,21 @@ def _prepared(table: Table, restore: RestoreEntry, found: list[tuple[bytes, byte
     return _Chunk(restore, rows, counts, position)
 
 
-def _write_chunk(core: Core, chunk: _Chunk, batch: WriteBatch) -> None:
+def _write_chunk(core: Core, chunk: _Chunk, batch: WriteBatch) -> bool:
+    """False if the table was deleted, or another process has written the chunk."""
     restore = chunk.restore
     if RESTORES.find(batch.transaction, restore.table_id) != restore:
-        return  # The table was deleted, or another process has written the chunk.
+        return False
     for key, row in chunk.rows:
         batch.put(key, row)
     for space, (items, size) in chunk.counts.items():
         batch.count(space, items, size)
     if chunk.position is not None:
         RESTORES.save(batch, restore.table_id, msgspec.structs.replace(restore, position=chunk.position))
-        return
+        return True
     RESTORES.remove(batch, restore.table_id)
     entry = core.catalog.require_named(batch.transaction, restore.name).entry
     core.catalog.save(batch, msgspec.structs.replace(entry, is_filled=True))
     if restore.source is not None:
         change_log.release(core, batch, restore.source)
+    return True

@@ -267,10 +267,10 @@ class ImportEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     table_id: str
     started: float
     status: str = "IN_PROGRESS"
-    object: int = 0
-    """How many objects are done."""
+    done: str = ""
+    """The key of the last object that is done; objects are taken in the order of their keys."""
     record: int = 0
-    """How many lines or rows of the next one are."""
+    """How many lines or rows of the next one are done."""
     processed: int = 0
     imported: int = 0
     errors: int = 0
