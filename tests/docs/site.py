@@ -17,6 +17,7 @@ SOURCES: Final = (
     "docs",
     "src",
     "tests/oracle/differences.md",
+    "tests/engine/operations/words.md",
     "tests/sortkey_services/pricing/schema.graphql",
     "tools",
     "zensical.toml",
