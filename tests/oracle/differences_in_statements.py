@@ -74,6 +74,13 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         example=(execute("INSERT INTO plain VALUE {pk: 'x'}"),),
     ),
     Rejected(
+        id="set-functions",
+        why="DynamoDB Local's message about what SET_ADD and SET_DELETE take ends in a place.",
+        ours=f"{VALIDATION}The second argument to SET_… must be a value with type SET",
+        theirs=f"{VALIDATION}The second argument to SET_… must be a value with type SET at …",
+        example=(execute("UPDATE plain SET a = set_add(a, 1) WHERE pk = 'x'"),),
+    ),
+    Rejected(
         id="consistent-statement",
         why="A consistent read of a global index is rejected in the words of Query.",
         ours=f"{VALIDATION}Consistent reads are not supported on global secondary indexes",

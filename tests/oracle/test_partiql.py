@@ -514,6 +514,8 @@ SET ss = SET_ADD(ss, <<'c', 'd'>>)
 SET ss = set_delete(ss, <<'c', 'd'>>)
 SET ss = set_add(ns, <<1>>)
 SET ns = set_add(ns, <<'x'>>)
+SET ns = set_add(ns, <<1, true>>)
+SET n = set_add(n, 1)
 SET ns = set_add(<<1>>, <<2>>)
 SET newset = set_add(newset, <<'x'>>)
 SET ns = set_delete(ns, <<1, 2>>)
@@ -557,6 +559,7 @@ pk > 'p'
 pk = 1
 pk = ''
 n = 1
+t > true
 """
 RETURNED = """
 RETURNING ALL OLD *

@@ -14,7 +14,7 @@ first words; what follows them is ours.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Literal, cast
 
 from sortkey.errors import ValidationException
@@ -22,6 +22,7 @@ from sortkey.expressions import errors
 from sortkey.expressions.compilation import cached_by_text
 from sortkey.expressions.partiql_lexer import Token, check_unicode, not_well_formed, place, tokens
 from sortkey.expressions.partiql_tree import (
+    MIXED_SET,
     Delete,
     Exists,
     Insert,
@@ -294,7 +295,7 @@ class _Parser:
             )
         self._expect("VALUE")
         first = self._token
-        item = self._expression(_OR)
+        item = self._expression(_OR) if first.type in ("{", "(") else None
         if not isinstance(item, MapTemplate):
             raise ValidationException(
                 "Unsupported format in item expression. Please use struct format {...} to express item values for "
@@ -369,7 +370,7 @@ class _Parser:
         if first != path:
             raise ValidationException(f"The first argument to {name} must equal the assignment value")
         if not isinstance(second, Value):
-            raise ValidationException(f"The second argument to {name} must be a set")
+            raise ValidationException(f"The second argument to {name} must be a value with type SET")
         return _SET_FUNCTIONS[call.function](path, second)
 
     def _assigned(self, node: Node) -> Operand | Arithmetic:
@@ -410,7 +411,7 @@ class _Parser:
             case "-" | "+":
                 return self._signed()
             case "[":
-                return ListTemplate(tuple(self._elements("[", "]")))
+                return ListTemplate(tuple(self._elements("[", "]", self._constant)))
             case "<<":
                 return self._set_literal()
             case "{":
@@ -443,13 +444,13 @@ class _Parser:
         self._expression(_MULTIPLY)
         raise errors.operand_count(sign, 1)
 
-    def _elements(self, opening: str, closing: str) -> list[Template]:
+    def _elements(self, opening: str, closing: str, element: Callable[[], Template]) -> list[Template]:
         self._expect(opening)
         found: list[Template] = []
         while not self._accept(closing):
             if found:
                 self._expect(",")
-            found.append(self._constant())
+            found.append(element())
         return found
 
     def _constant(self) -> Template:
@@ -465,10 +466,19 @@ class _Parser:
 
     def _set_literal(self) -> SetTemplate:
         token = self._token
-        elements = tuple(self._elements("<<", ">>"))
+        elements = tuple(self._elements("<<", ">>", self._set_element))
         if not elements:
             raise ValidationException(f"Empty bags are not supported {place(self._text, token)}")
         return SetTemplate(elements)
+
+    def _set_element(self) -> Template:
+        start, token = self._position, self._token
+        element = self._constant()
+        is_element = isinstance(element, Scalar) and element.value.keys() <= {"S", "N"}
+        if not is_element and not isinstance(element, Parameter):
+            is_first = self._tokens[start - 1].type == "<<"
+            raise ValidationException(f"{MIXED_SET} {place(self._text, token)}" if is_first else MIXED_SET)
+        return element
 
     def _map(self) -> MapTemplate:
         self._expect("{")

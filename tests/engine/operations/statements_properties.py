@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sortkey.engine.database import Database
@@ -290,6 +290,9 @@ def test_an_update_is_an_update_of_an_item_that_exists(
     data: st.DataObject,
 ) -> None:
     lay_out(database, given)
+    # ADD takes a number, too, but SET_ADD takes sets.
+    actions = tuple(each for each in actions if not isinstance(each, Add) or each.value.placeholder != ":n")
+    assume(actions)
     spelled = Spelled(values, data)
     changes, text = spelled.actions(actions), spelled.condition(where)
     statement = f"UPDATE said {changes} WHERE pk = 'p' AND sk = {number} AND ({text}) {RETURNING[returned]}"

@@ -359,6 +359,14 @@ def test_delete_of_no_item_succeeds(run: Any, expect_error: ExpectError) -> None
             "One or more parameter values were invalid: Cannot update attribute seq. This attribute is part of the key",
         ),
         (
+            "UPDATE shop SET v = set_add(v, 1) WHERE id = 'a' AND seq = 1",
+            "The second argument to SET_ADD must be a value with type SET",
+        ),
+        (
+            "DELETE FROM shop WHERE v > true",
+            "Incorrect operand type for operator or function; operator or function: >, operand type: BOOL",
+        ),
+        (
             "UPDATE shop SET v = city + 1 WHERE id = 'a' AND seq = 1",
             "An operand in the update expression has an incorrect data type",
         ),

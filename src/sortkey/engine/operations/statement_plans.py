@@ -36,8 +36,18 @@ from sortkey.expressions.partiql_keys import (
 from sortkey.expressions.partiql_parser import parse_statement
 from sortkey.expressions.partiql_tree import Delete, Exists, Insert, Select, Statement, Update
 from sortkey.expressions.paths import resolve
-from sortkey.expressions.tree import Path
-from sortkey.values.attribute import AttributeValue, Item, Normalised, TooLarge, normalise_item, normalise_value
+from sortkey.expressions.tree import Add, Path
+from sortkey.expressions.tree import Delete as DeleteElements
+from sortkey.values.attribute import (
+    SET_TYPES,
+    AttributeValue,
+    Item,
+    Normalised,
+    TooLarge,
+    normalise_item,
+    normalise_value,
+    type_of,
+)
 from sortkey.values.errors import ITEM_TOO_LARGE
 from sortkey.values.key_bytes import sort_bytes
 
@@ -260,11 +270,15 @@ def write_plan(one: Given, table: Table) -> Action:
     body = statement.body
     if isinstance(body, Insert):
         return _insertion(one, table)
+    if statement.where is not None:
+        # Its errors come first, whichever part of it names the key.
+        _bound(compiled_where(statement), bindings)
     key = _key(one, table)
     compiled = compiled_condition(statement, table.names)
     condition = None if compiled is None else _bound(compiled, bindings)
     change = None
     if isinstance(body, Update):
+        _check_sets(body, bindings)
         try:
             change = compiled_actions(statement).bind(bindings)
         except InvalidExpression as error:
@@ -278,6 +292,14 @@ def write_plan(one: Given, table: Table) -> Action:
         only_checks=isinstance(body, Exists),
         return_old=one.request.return_values_on_condition_check_failure,
     )
+
+
+def _check_sets(body: Update, bindings: Bindings) -> None:
+    """SET_ADD and SET_DELETE take sets; ADD also takes a number."""
+    for action in body.actions:
+        if isinstance(action, Add | DeleteElements) and type_of(bindings.value(action.value)) not in SET_TYPES:
+            name = "SET_ADD" if isinstance(action, Add) else "SET_DELETE"
+            raise ValidationException(f"The second argument to {name} must be a value with type SET")
 
 
 def _insertion(one: Given, table: Table) -> Insertion:
