@@ -52,10 +52,15 @@ Result = TypeVar("Result")
 def transact_get_items(core: Core, request: TransactGetItems) -> Slices[Answer]:
     check_names(request, (each.get.table_name for each in request.transact_items))
     responses, units = yield from read_together(core, [_get_of(each.get) for each in request.transact_items])
-    answer: Answer = {"Responses": responses}
+    # AWS's reference: without projected attributes, the response itself is an empty map.
+    answer: Answer = {"Responses": [each if _shows_something(each) else {} for each in responses]}
     if is_requested(request.return_consumed_capacity):
         answer["ConsumedCapacity"] = _shapes(_totals(units), request.return_consumed_capacity, "Read")
     return answer
+
+
+def _shows_something(response: dict[str, Any]) -> bool:
+    return "Item" in response and response["Item"].text != b"{}"
 
 
 def read_together(core: Core, gets: list[Get]) -> Slices[tuple[list[dict[str, Any]], list[Consumed]]]:
@@ -95,11 +100,7 @@ class Get(NamedTuple):
     def answer(self, row: bytes | None) -> dict[str, Any]:
         if row is None:
             return {}
-        if self.projection is None:
-            return {"Item": Json.item(row)}
-        # AWS's reference: without projected attributes, the response itself is an empty map.
-        projected = self.projection(decode(row))
-        return {"Item": Json.of(projected)} if projected else {}
+        return {"Item": Json.item(row) if self.projection is None else Json.of(self.projection(decode(row)))}
 
 
 def _get_of(request: items.Get) -> Get:
