@@ -42,7 +42,11 @@ def run(arguments: argparse.Namespace) -> int:
         return print_error("tables", str(error))
     if not tables:
         return print_error("tables", f"module {arguments.module!r} has no class with a table")
-    sys.stdout.write(FORMATS[arguments.format](tables))
+    try:
+        text = FORMATS[arguments.format](tables)
+    except ModelError as error:
+        return print_error("tables", str(error))
+    sys.stdout.write(text)
     return 0
 
 

@@ -201,3 +201,20 @@ def test_tables_whose_names_would_be_the_same_get_numbers() -> None:
 
     assert list(json.loads(cloudformation(tables))["Resources"]) == ["TrucksA", "TrucksA2"]
     assert re.findall(r'^resource "\w+" "(\w+)"', terraform(tables), re.MULTILINE) == ["trucks_a", "trucks_a2"]
+
+
+def test_vector_indexes_are_in_cloudformation_alone() -> None:
+    table = sk.Table("vector-template")
+
+    class Dish(sk.Item, table=table):
+        name: str
+        taste: sk.Vector
+
+        key = sk.Key("DISH#{name}")
+        similar = sk.VectorIndex("by_taste", "taste", dimensions=3)
+
+    made = json.loads(cloudformation([table]))["Resources"]["VectorTemplate"]["Properties"]
+    assert [each["IndexName"] for each in made["VectorIndexes"]] == ["by_taste"]
+    for render in (terraform, cdk):
+        with pytest.raises(sk.Unsupported, match="table vector-template: only CloudFormation"):
+            render([table])

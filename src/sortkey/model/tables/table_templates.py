@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from sortkey.model.errors import Unsupported
 from sortkey.model.items.table import Table
 from sortkey.model.tables import provision
 
@@ -99,13 +100,22 @@ def _global_properties(name: str, table: Table) -> dict[str, Any]:
 
 def terraform(tables: Sequence[Table]) -> str:
     """One resource for each table."""
+    _reject_vectors(tables)
     resources = [_terraform_resource(name, table) for name, table in _by_name(tables, _snake_case).items()]
     region = [_TERRAFORM_REGION] if any(table.settings.replicas for table in tables) else []
     return "\n".join([*region, *("\n".join(resource) + "\n" for resource in resources)])
 
 
+def _reject_vectors(tables: Sequence[Table]) -> None:
+    """Raises Unsupported, rather than leave out what the tool may not have yet."""
+    for table in tables:
+        if table.vector_indexes():
+            raise Unsupported(f"table {table.name}: only CloudFormation templates can have vector indexes")
+
+
 def cdk(tables: Sequence[Table]) -> str:
     """A module with one stack."""
+    _reject_vectors(tables)
     classes = sorted({_cdk_class(table) for table in tables})
     lines = [
         "from aws_cdk import RemovalPolicy, Stack",
