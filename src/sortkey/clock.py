@@ -140,6 +140,11 @@ class ManualClock:
         await woken
 
 
+def let_others_run() -> None:
+    """Let another thread run, if one is waiting. It would otherwise get its turn after some milliseconds."""
+    time.sleep(0)
+
+
 async def sleep(seconds: float) -> None:
     """Wait for so long, also in an event loop whose time is frozen: freezegun stops it, unless it has
     `real_asyncio=True`."""

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from sortkey.engine.janitor.table_chunks import in_turn
 from sortkey.engine.operations.backups import is_read, remove
 from sortkey.engine.rows import records
 from sortkey.engine.rows.catalog_entries import BackupEntry
@@ -61,7 +62,7 @@ def _read_block(snapshot: Transaction, backup: BackupEntry, position: str) -> _B
     parts: list[bytes] = []
     size = 0
     last: str | None = None
-    for key, payload in change_log.rows_at(snapshot, backup.source, position):
+    for key, payload in in_turn(change_log.rows_at(snapshot, backup.source, position)):
         parts += LENGTHS.pack(len(key), len(payload)), key, payload
         size += len(key) + len(payload)
         if size >= BLOCK_BYTES:

@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import orjson
 
+from sortkey.engine.janitor.table_chunks import in_turn
 from sortkey.engine.operations.exports import BOTH_IMAGES, FOLDER, INCREMENTAL, arn_of, manifest_key, prefix_of, span_of
 from sortkey.engine.operations.recovery import seconds_of
 from sortkey.engine.rows import stored_item
@@ -80,7 +81,7 @@ def _next_chunk(core: Core) -> tuple[ExportEntry, _Chunk] | None:
 def _read(snapshot: Transaction, export: ExportEntry, position: str) -> _Chunk:
     lines: list[bytes] = []
     length, size = 0, 0
-    for key, line, items in _records(snapshot, export, position):
+    for key, line, items in in_turn(_records(snapshot, export, position)):
         lines.append(line)
         length += len(line)
         size += items

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sortkey.engine.janitor.backups import rows_of_block
+from sortkey.engine.janitor.table_chunks import in_turn
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.catalog_entries import RestoreEntry
 from sortkey.engine.rows.job_records import BACKUPS, RESTORES
@@ -71,7 +72,7 @@ def _read(snapshot: Transaction, restore: RestoreEntry) -> tuple[list[tuple[byte
 def _read_table(source: Iterator[tuple[bytes, bytes]]) -> tuple[list[tuple[bytes, bytes]], str | None]:
     rows: list[tuple[bytes, bytes]] = []
     size = 0
-    for key, payload in islice(source, CHUNK_ROWS):
+    for key, payload in in_turn(islice(source, CHUNK_ROWS)):
         rows.append((key, payload))
         size += len(payload)
         if size >= CHUNK_BYTES:
@@ -91,7 +92,7 @@ def _prepared(table: Table, restore: RestoreEntry, found: list[tuple[bytes, byte
         items, size = counts[key[:SPACE_BYTES]]
         counts[key[:SPACE_BYTES]] = (items + 1, size + stored_item.size(row))
 
-    for end, payload in found:
+    for end, payload in in_turn(found):
         key = table.space + end
         row = seal(key, payload)
         add(key, row)
