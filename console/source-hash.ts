@@ -7,6 +7,7 @@ import type { Plugin } from "vite";
 
 const READ = [
   "index.html",
+  "licenses.ts",
   "package.json",
   "package-lock.json",
   "source-hash.ts",

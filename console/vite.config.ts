@@ -1,11 +1,12 @@
 import { defineConfig } from "vite";
+import { writeLicenses } from "./licenses.ts";
 import { writeSourceHash } from "./source-hash.ts";
 
 const SERVER = process.env.SORTKEY_URL ?? "http://127.0.0.1:8080";
 
 export default defineConfig({
   base: "/console/",
-  plugins: [writeSourceHash()],
+  plugins: [writeLicenses(), writeSourceHash()],
   build: {
     outDir: "../src/sortkey/server/console/static",
     emptyOutDir: true,

@@ -1,4 +1,4 @@
-// Numbers as people read them. A thin space groups thousands in no locale's way, so that columns line up everywhere.
+// Numbers as people read them, in the same form whatever the browser's language is.
 
 const GROUPED = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
@@ -36,4 +36,8 @@ export function dollars(value: number): string {
 
 export function percent(value: number): string {
   return `${ratio(value * 100)} %`;
+}
+
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
 }

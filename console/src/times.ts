@@ -25,7 +25,8 @@ export function day(instant: Date): string {
 export function away(instant: Date, now = new Date()): string {
   const difference = (instant.getTime() - now.getTime()) / 1000;
   if (Math.abs(difference) < 1) return "now";
-  return difference > 0 ? `in ${seconds(difference)}` : `${seconds(-difference)} ago`;
+  const whole = (value: number) => (value < 120 ? `${Math.round(value)} s` : seconds(value));
+  return difference > 0 ? `in ${whole(difference)}` : `${whole(-difference)} ago`;
 }
 
 function two(value: number): string {

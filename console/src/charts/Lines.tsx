@@ -40,7 +40,7 @@ export function Lines({ label, seconds, lines, format }: {
         cursor: { points: { size: 6 }, drag: { x: false, y: false } },
         legend: { show: lines.length > 1 },
         axes: [
-          { ...axis, font, grid: { show: false }, values: "{HH}:{mm}" },
+          { ...axis, font, size: 28, grid: { show: false }, values: "{HH}:{mm}" },
           { ...axis, font, size: 58, values: (_, ticks) => ticks.map(format) },
         ],
         scales: { y: { range: (_, __, most) => [0, Math.max(most ?? 0, 1e-6) * 1.1] } },

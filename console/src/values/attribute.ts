@@ -90,9 +90,11 @@ export function clipped(text: string, length: number): string {
   return visible(text.length > length ? `${text.slice(0, length - 1)}…` : text);
 }
 
-/** Control characters and characters that turn the direction of text, as something that can be seen. */
+const SHORT: Record<string, string> = { "\n": "\\n", "\t": "\\t", "\r": "\\r" };
+
+/** Control characters and characters that turn the direction of text, as JSON would escape them. */
 export function visible(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f]/g, picture).replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, code);
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, escaped);
 }
 
 /** The same, but lines stay lines. */
@@ -100,13 +102,8 @@ export function visibleLines(text: string): string {
   return text.split("\n").map(visible).join("\n");
 }
 
-function picture(character: string): string {
-  const number = character.charCodeAt(0);
-  return String.fromCharCode(number === 0x7f ? 0x2421 : 0x2400 + number);
-}
-
-function code(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+function escaped(character: string): string {
+  return SHORT[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 /** The number of bytes of a base64 text. */

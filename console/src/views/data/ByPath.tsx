@@ -84,6 +84,9 @@ function Ask({ table, path }: { table: Table; path: DeclaredPath }) {
         {!asked.value.collection && <Range path={path} />}
       </div>
       <div class="fields options">
+        <button type="submit" class="main" disabled={busy || !complete || plan.error !== undefined}>
+          {busy ? "Reading…" : "Read"}
+        </button>
         <label class="check">
           <input type="checkbox" checked={asked.value.descending} onChange={(event) => change({ descending: event.currentTarget.checked })} /> Descending
         </label>
@@ -106,9 +109,6 @@ function Ask({ table, path }: { table: Table; path: DeclaredPath }) {
       {plan.error && plan.error.code !== "away" && <Problem error={plan.error} />}
       {complete && plan.value && <Planned plan={plan.value} />}
       {error && <Problem error={error} />}
-      <button type="submit" class="main" disabled={busy || !complete || plan.error !== undefined}>
-        {busy ? "Reading…" : "Read"}
-      </button>
     </form>
   );
 }

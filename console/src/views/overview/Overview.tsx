@@ -5,7 +5,7 @@ import { overview, problems, useTopic } from "../../api/live.ts";
 import { api } from "../../api/requests.ts";
 import type { Finding, Findings, Overview as Now, OverviewHistory } from "../../api/types.ts";
 import { Lines } from "../../charts/Lines.tsx";
-import { bytes, count, dollars, ratio } from "../../numbers.ts";
+import { bytes, count, dollars, plural, ratio } from "../../numbers.ts";
 import { Figure, Page, Panel, Problem, Sign, Table } from "../../shell/parts.tsx";
 import { away, clock, seconds } from "../../times.ts";
 
@@ -55,7 +55,7 @@ function Shown({ now }: { now: Now }) {
             tone={blocked > 0 || dead > 0 ? "warn" : undefined}
           />
         )}
-        <Figure label="This process" value={bytes(now.memory)} note={`${count(now.connections)} connections, ${count(now.consoles)} consoles`} />
+        <Figure label="This process" value={bytes(now.memory)} note={`${plural(now.connections, "connection")}, ${plural(now.consoles, "console")}`} />
       </dl>
       <Panel title="Services">
         <Services now={now} />

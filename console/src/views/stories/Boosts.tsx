@@ -81,7 +81,7 @@ export function Boosts() {
                 </ul>
                 <Calls calls={calls} took={seconds} />
               </Panel>
-              <Panel title="The same question in three designs" tools={<span class="muted">a dot is a row that is read; the dark ones were asked for</span>}>
+              <Panel title="The same question in three designs" tools={<span class="muted">a dot is a row that is read; those that stand out were asked for</span>}>
                 <div class="designs">
                   {BEFORE.map((each) => (
                     <section class="design">

@@ -20,7 +20,7 @@ export function Dots({ read, wanted, label }: { read: number; wanted: number; la
 }
 
 function draw(canvas: HTMLCanvasElement, width: number, read: number, wanted: number): void {
-  const size = read > 2000 ? 2 : 7;
+  const size = read > 2000 ? 1 : 7;
   const columns = Math.max(1, Math.floor(width / (size + GAP)));
   const height = Math.max(8, Math.ceil(read / columns) * (size + GAP));
   const scale = devicePixelRatio;

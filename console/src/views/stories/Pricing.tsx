@@ -100,6 +100,14 @@ export function Pricing() {
               setOffset(Number(event.currentTarget.value));
             }}
           />
+          <div class="ticks" aria-hidden="true">
+            <span class="tick-now" style={{ left: "50%" }}>
+              now
+            </span>
+            {[...new Set(due.map((each) => place(each, now)))].map((left) => (
+              <span style={{ left: `${left}%` }}>▲</span>
+            ))}
+          </div>
           <div class="fields">
             <Field label="Store">{(id) => <input id={id} value={store} onChange={(event) => event.currentTarget.value && setStore(event.currentTarget.value)} />}</Field>
             <Field label="Any other instant">{(id) => <input id={id} type="datetime-local" value={day} onChange={(event) => setDay(event.currentTarget.value)} />}</Field>
@@ -173,4 +181,10 @@ export function Pricing() {
       </div>
     </Page>
   );
+}
+
+/** Where on the slider a change takes effect, in percent. */
+function place(change: Change, now: Date): number {
+  const offset = (Date.parse(change.effectiveAt) - now.getTime()) / 1000;
+  return Math.max(0, Math.min(100, (100 * (offset - BEFORE)) / (AFTER - BEFORE)));
 }

@@ -105,7 +105,7 @@ function Graph({ user, people, mutual, follows }: { user: string; people: string
       {places.map(({ name, x, y }) => (
         <g class={mutual.has(name) ? "mutual" : ""}>
           <circle cx={x} cy={y} r={size} />
-          <text x={x} y={y + size + 12}>
+          <text x={x} y={y < CENTRE_Y ? y - size - 5 : y + size + 13}>
             {clipped(name, 14)}
           </text>
         </g>
