@@ -24,7 +24,7 @@ from typing import Any, Final, Protocol
 
 from sortkey.model.fields.codec import Row
 from sortkey.model.keys.key_layout import partition_attributes
-from sortkey.values.partition_counts import Load, PartitionCounts
+from sortkey.values.partition_counts import Load, PartitionCounts, Totals
 
 Members = Mapping[str, Any]
 
@@ -337,6 +337,12 @@ class PartitionMeter:
             self._turn(now)
             seconds, loads = self._counts.seconds(now), self._counts.hottest(number)
         return [_reading(load, seconds) for load in loads]
+
+    def window(self) -> tuple[float, dict[Partition, Totals]]:
+        """When the current window is over, and what each partition has served in it until now."""
+        with self._lock:
+            self._turn(self._monotonic())
+            return self._counts.ends, self._counts.window()
 
     def _turn(self, now: float) -> None:
         """Begin a new window if the current one is over."""
