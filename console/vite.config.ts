@@ -4,6 +4,8 @@ import { writeSourceHash } from "./source-hash.ts";
 
 const SERVER = process.env.SORTKEY_URL ?? "http://127.0.0.1:8080";
 
+const SERVED = ["/console/api", "/boosts", "/favourites", "/restaurants", "/social", "/goals", "/pricing", "/health"];
+
 export default defineConfig({
   base: "/console/",
   plugins: [writeLicenses(), writeSourceHash()],
@@ -23,9 +25,5 @@ export default defineConfig({
     },
   },
   // `npm run dev` shows the sources at once, with the data of a server that runs: SORTKEY_URL names it.
-  server: { proxy: Object.fromEntries(PATHS().map((path) => [path, { target: SERVER, changeOrigin: true }])) },
+  server: { proxy: Object.fromEntries(SERVED.map((path) => [path, { target: SERVER, changeOrigin: true }])) },
 });
-
-function PATHS(): string[] {
-  return ["/console", "/boosts", "/favourites", "/restaurants", "/social", "/goals", "/pricing", "/graphql", "/health"];
-}

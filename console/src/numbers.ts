@@ -31,7 +31,8 @@ export function dollars(value: number): string {
   if (value === 0) return "$0";
   if (value >= 100) return `$${count(value)}`;
   if (value >= 0.01) return `$${value.toFixed(2)}`;
-  return `$${value.toPrecision(2)}`.replace(/e-0?(\d+)/, "e-$1");
+  if (value < 0.000001) return "< $0.000001";
+  return `$${value.toFixed(Math.min(7, 1 - Math.floor(Math.log10(value))))}`;
 }
 
 export function percent(value: number): string {

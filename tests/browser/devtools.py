@@ -68,6 +68,11 @@ class Tab:
             }})"""
         )
 
+    async def before_pages(self, script: str) -> None:
+        """Runs in each page that is opened from now on, before its own scripts."""
+        await self._send("Page.enable")
+        await self._send("Page.addScriptToEvaluateOnNewDocument", source=script)
+
     async def press(self, key: str, times: int = 1, modifiers: int = 0) -> None:
         """A key of the keyboard, as often as that."""
         code = {"key": key, "code": "Space" if key == " " else key, "windowsVirtualKeyCode": KEY_CODES[key]}

@@ -23,7 +23,7 @@ export function DeadLetters() {
         const service = services.includes(chosen) ? chosen : (services.find((each) => counted(each) > 0) ?? services[0]!);
         return (
           <>
-            <p class="tools options">
+            <p class="tools lead">
               {services.map((each) => (
                 <button type="button" class={`chip ${each === service ? "on" : ""}`} aria-pressed={each === service} onClick={() => setChosen(each)}>
                   {each} {count(counted(each))}

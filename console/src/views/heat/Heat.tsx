@@ -10,7 +10,9 @@ import { visible } from "../../values/attribute.ts";
 
 const ROW = 20;
 const LABELS = 230;
-const ROWS = 40;
+const ROWS = 24;
+/** So few columns fill a part of the width. */
+const LEAST_COLUMNS = 40;
 /** Shares of a limit at which the colour steps; the last is the limit itself. */
 const STEPS = [0.001, 0.01, 0.05, 0.2, 0.5, 1];
 
@@ -47,7 +49,7 @@ export function Heat() {
       ) : (
         <>
           {hottest && (
-            <p class="hint">
+            <p class="lead">
               The hottest partition is <strong class="wrap">{name(hottest.id)}</strong> with {ratio(hottest.requestsPerSecond)} requests,{" "}
               {ratio(hottest.readUnitsPerSecond)} read and {ratio(hottest.writeUnitsPerSecond)} write units a second:{" "}
               {percent(Math.max(hottest.readShare, hottest.writeShare))} of a limit.
@@ -133,7 +135,8 @@ function HeatMap({ now }: { now: Now }) {
   const [read, setRead] = useState("");
   const lines = linesOf(now);
   const labels = Math.min(LABELS, width * 0.4);
-  const column = now.columns.length === 0 ? 0 : (width - labels) / now.columns.length;
+  const column = (width - labels) / Math.max(LEAST_COLUMNS, now.columns.length);
+  const left = width - column * now.columns.length;
 
   useLayoutEffect(() => {
     const shown = canvas.current!;
@@ -147,7 +150,7 @@ function HeatMap({ now }: { now: Now }) {
   const point = (event: MouseEvent) => {
     const box = canvas.current!.getBoundingClientRect();
     const line = lines[Math.floor((event.clientY - box.top) / ROW)];
-    const index = Math.floor((event.clientX - box.left - labels) / column);
+    const index = Math.floor((event.clientX - box.left - left) / column);
     const at = now.columns[index];
     const cell = line && at?.cells.find(([id]) => id === line.id);
     setRead(
@@ -187,7 +190,8 @@ function draw(canvas: HTMLCanvasElement, width: number, labels: number, lines: L
   pen.clearRect(0, 0, width, height);
   pen.font = "11px system-ui, sans-serif";
   pen.textBaseline = "middle";
-  const column = (width - labels) / now.columns.length;
+  const column = (width - labels) / Math.max(LEAST_COLUMNS, now.columns.length);
+  const left = width - column * now.columns.length;
   lines.forEach((line, row) => {
     const y = row * ROW;
     pen.fillStyle = colour("--text");
@@ -201,11 +205,11 @@ function draw(canvas: HTMLCanvasElement, width: number, labels: number, lines: L
       const box = ((ROW - 4) * level) / (STEPS.length + 1);
       pen.globalAlpha = 0.3 + (0.7 * level) / (STEPS.length + 1);
       pen.fillStyle = colour(share >= 1 ? "--bad" : share >= 0.5 ? "--warn" : "--accent");
-      pen.fillRect(labels + index * column, y + 2 + (ROW - 4 - box), Math.max(1, column - 1), box);
+      pen.fillRect(left + index * column, y + 2 + (ROW - 4 - box), Math.max(1, column - 1), box);
       pen.globalAlpha = 1;
       if (share >= 1) {
         pen.strokeStyle = colour("--bad");
-        pen.strokeRect(labels + index * column + 0.5, y + 2.5, Math.max(1, column - 2), ROW - 5);
+        pen.strokeRect(left + index * column + 0.5, y + 2.5, Math.max(1, column - 2), ROW - 5);
       }
     });
     // The limit: the upper edge of the line.
@@ -214,7 +218,7 @@ function draw(canvas: HTMLCanvasElement, width: number, labels: number, lines: L
   });
   pen.fillStyle = colour("--muted");
   const [first, last] = [now.columns[0]!, now.columns[now.columns.length - 1]!];
-  pen.fillText(clock(new Date(first.at)), labels, height - 8);
+  pen.fillText(clock(new Date(first.at)), Math.min(left, width - 130), height - 8);
   pen.textAlign = "right";
   pen.fillText(clock(new Date(last.at)), width, height - 8);
   pen.textAlign = "left";

@@ -6,7 +6,7 @@ import { api } from "../../api/requests.ts";
 import type { Finding, Findings, Overview as Now, OverviewHistory } from "../../api/types.ts";
 import { Lines } from "../../charts/Lines.tsx";
 import { bytes, count, dollars, plural, ratio } from "../../numbers.ts";
-import { Figure, Page, Panel, Problem, Sign, Table } from "../../shell/parts.tsx";
+import { Empty, Figure, Page, Panel, Problem, Sign, Table } from "../../shell/parts.tsx";
 import { away, clock, seconds } from "../../times.ts";
 
 type Sample = OverviewHistory["samples"][number];
@@ -175,23 +175,24 @@ function Charts({ now }: { now: Now }) {
   const at = samples.map((each) => Date.parse(each.at) / 1000);
   const busy = now.services.map(({ name }) => name).filter((name) => samples.some((each) => (each.services[name]?.requestsPerSecond ?? 0) > 0));
   const shown = busy.length > 0 ? busy : now.services.slice(0, 1).map(({ name }) => name);
+  const idle = <Empty>No requests in the last ten minutes.</Empty>;
   return (
     <div class="panels charts">
       <Panel title="Requests a second">
-        <Lines
+        {busy.length === 0 ? idle : <Lines
           label={`Requests a second of ${shown.join(", ")} in the last ten minutes; the table of services has the numbers of now`}
           seconds={at}
           lines={shown.map((name) => ({ name, values: samples.map((each) => each.services[name]?.requestsPerSecond ?? null) }))}
           format={ratio}
-        />
+        />}
       </Panel>
       <Panel title="p99 of a request">
-        <Lines
+        {busy.length === 0 ? idle : <Lines
           label={`The 99th percentile of ${shown.join(", ")} in the last ten minutes; the table of services has the numbers of now`}
           seconds={at}
           lines={shown.map((name) => ({ name, values: samples.map((each) => each.services[name]?.p99 ?? null) }))}
           format={seconds}
-        />
+        />}
       </Panel>
       <Panel title="Units a second">
         <Lines
