@@ -179,6 +179,8 @@ class FeedBook:
         number = await self.dead_letters(feed.name)
         shards = await self._shards(feed, runner)
         lags = [each.lag_seconds for each in shards if each.lag_seconds is not None]
+        if isinstance(feed, Timers):
+            lags = [await self._late(feed)]
         lasting = [] if runner is None else runner.metrics.blockages.lasting()
         blocked = f"{lasting[0].what}: {lasting[0].reason}" if lasting else None
         lag = max(lags, default=None)
@@ -200,6 +202,11 @@ class FeedBook:
             number >= COUNTED,
             shards,
         )
+
+    async def _late(self, feed: Timers[Any]) -> float:
+        """Since when the first timer that is due waits; 0 if none does."""
+        first = next(iter(await self.due(feed, 1, 1)), None)
+        return 0.0 if first is None else max(0.0, (self._now - first.at).total_seconds())
 
     def _runner(self, feed: AnyFeed) -> FeedRunner | TimerRunner | None:
         follower = self._sources.follower

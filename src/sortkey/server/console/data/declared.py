@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from inspect import getdoc
+from inspect import cleandoc
 from typing import Any, Final
 
 import msgspec
@@ -89,7 +89,8 @@ class Declared:
         """The tables of each service, by its name."""
         self.tables: dict[str, Table] = {}
         self._services: dict[str, str] = {}
-        for service, tables in ({OWN: OWN_TABLES} | dict(services)).items():
+        # The framework's own last: a service that uses them, too, does not own them.
+        for service, tables in [*services.items(), (OWN, OWN_TABLES)]:
             for table in tables:
                 self.tables[table.name] = table
                 self._services[table.name] = service
@@ -130,7 +131,7 @@ class Declared:
             if name in annotations
         ]
         paths = [described(schema, layout, annotations) for layout in schema.layouts.values()]
-        doc = (getdoc(schema.owner) or "").partition("\n\n")[0]
+        doc = cleandoc(vars(schema.owner).get("__doc__") or "").partition("\n\n")[0]
         return DeclaredClass(schema.name, table.name, self.service_of(table.name), doc, fields, paths)
 
     def key(self, viewer: Viewer, name: str) -> BoundKey[Any]:

@@ -24,7 +24,7 @@ from sortkey.model.costs.monthly_cost import DAYS
 from sortkey.model.errors import ModelError
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import unmetered
-from sortkey.patterns.generation.pointer import GENERATIONS, Pointer
+from sortkey.patterns.generation.pointer import Pointer
 from sortkey.server.console.access import Viewer
 from sortkey.server.console.feeds import FeedBook
 from sortkey.server.console.findings import Findings, FindingShown
@@ -34,6 +34,8 @@ from sortkey.server.console.sources import Sources
 
 ENDPOINT: Final = "dynamodb"
 """In the place of a service: the DynamoDB endpoint."""
+OWN_TABLES: Final = "sortkey"
+"""The same: the framework."""
 OWN: Final = "server"
 """The same: the server's own routes."""
 HISTORY_SECONDS: Final = 5.0
@@ -301,9 +303,9 @@ class OverviewSampler:
         for service in self._sources.services:
             names = {service.name, *(table.name for table in service.tables)}
             names.update(schema.name for table in service.tables for schema in table.schemas)
-            if of in names or of.partition("-")[0] == service.name:
+            if names.intersection(of.split(".")):
                 return service.name
-        return GENERATIONS.name
+        return OWN_TABLES
 
     async def history(self, viewer: Viewer, _: Nothing) -> OverviewHistory:
         samples = []

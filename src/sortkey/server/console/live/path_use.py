@@ -6,6 +6,7 @@ what the meter counts for consoles is left out, since they have a meter of their
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from typing import Any, Final, NamedTuple
 
@@ -24,11 +25,14 @@ WINDOW_SECONDS: Final = 60.0
 SAMPLE_SECONDS: Final = 5.0
 FEW_ROWS: Final = 10
 """As the meter has it: fewer rows returned mean nothing."""
+FEW_SCANNED: Final = 100
+"""A scan of a small table costs less than an index."""
 FEW_CALLS: Final = 20
 """The same of the time of a call."""
 SLOW_SECONDS: Final = 0.05
 """From which on a call is slow: a key's read takes a few milliseconds from anywhere near."""
 _MILLION: Final = 1_000_000
+_WORD: Final = re.compile(r"[A-Za-z0-9_-]+")
 _ORDER: Final = ("unreadable", "wasteful", "scan", "slow", "ok")
 
 
@@ -70,6 +74,7 @@ class Totals(NamedTuple):
     calls: int = 0
     read: float = 0.0
     write: float = 0.0
+    seconds: float = 0.0
 
 
 class Look(NamedTuple):
@@ -89,6 +94,10 @@ class PathUses:
         self._meter = meter
         self._declared = declared
         self._since = sources.clock.now()
+        self._tables = {name: name for name in declared.tables} | {
+            schema.name: name for name, table in declared.tables.items() for schema in table.schemas
+        }
+        """The tables by the names of their classes, and by their own."""
         self._looks = deque([self._look()])
 
     def routes(self) -> Routes:
@@ -97,7 +106,8 @@ class PathUses:
     def _look(self) -> Look:
         readings = self._meter.readings()
         return Look(
-            monotonic(), {each.path: Totals(each.calls, each.read_units, each.write_units) for each in readings}
+            monotonic(),
+            {each.path: Totals(each.calls, each.read_units, each.write_units, each.seconds) for each in readings},
         )
 
     def sample(self) -> None:
@@ -127,7 +137,7 @@ class PathUses:
         read = (reading.read_units - before.read) / seconds
         write = (reading.write_units - before.write) / seconds
         a_month = (read_dollars_per_million(read) + write_dollars_per_million(write)) / _MILLION * MONTH_SECONDS
-        found = self._judge(reading, key)
+        found = self._judge(reading, before, key)
         return PathUse(
             reading.path,
             None if table is None else self._declared.service_of(table),
@@ -153,20 +163,16 @@ class PathUses:
         )
 
     def _table(self, path: str) -> str | None:
-        """The table of a path, which begins with the name of a class or of a table."""
-        first = path.replace("(", ".").replace(" ", ".").partition(".")[0]
-        for name, table in self._declared.tables.items():
-            if name == first or any(schema.name == first for schema in table.schemas):
-                return name
-        return None
+        """The table of a path: `Price.by_product`, `put Price` and `batch prices` name a class or a table."""
+        return next((self._tables[word] for word in _WORD.findall(path) if word in self._tables), None)
 
-    def _judge(self, reading: Reading, key: BoundKey[Any] | None) -> Judgement:
+    def _judge(self, reading: Reading, before: Totals, key: BoundKey[Any] | None) -> Judgement:
         if reading.rows_undecodable or reading.rows_unrecognised:
             rows = reading.rows_undecodable + reading.rows_unrecognised
             return Judgement(
                 "unreadable", f"{rows:,} rows were of no declared class, or their class could not read them."
             )
-        if is_scan(reading.path):
+        if is_scan(reading.path) and reading.rows_read >= FEW_SCANNED:
             return Judgement(
                 "scan",
                 f"It reads the whole table: {reading.rows_read:,} rows in {reading.calls:,} requests.",
@@ -179,24 +185,26 @@ class PathUses:
                 "and they are paid for.",
                 _narrower(key),
             )
-        if reading.calls >= FEW_CALLS and reading.seconds_per_call >= SLOW_SECONDS:
-            per_call = reading.units / reading.calls
+        calls = reading.calls - before.calls
+        per_call = (reading.seconds - before.seconds) / calls if calls else 0.0
+        if calls >= FEW_CALLS and per_call >= SLOW_SECONDS:
+            units = (reading.read_units - before.read) / calls
             return Judgement(
                 "slow",
-                f"A call takes {reading.seconds_per_call * 1000:,.0f} ms and {per_call:,.1f} units.",
-                "Ask for fewer rows at once, or for fewer attributes by an index that projects only those."
-                if per_call > 1
+                f"A call takes {per_call * 1000:,.0f} ms.",
+                f"Each reads {units:,.0f} units: ask for fewer rows at once, or by an index that projects less."
+                if units > 1
                 else None,
             )
         return Judgement("ok")
 
     def _instead_of_scan(self, path: str) -> str | None:
         """The keys of the class, each of which answers a question without a scan."""
-        first = path.replace("(", ".").replace(" ", ".").partition(".")[0]
+        words = _WORD.findall(path)
         keys = [
             f"{name}({', '.join(f'{field}=…' for field in key.layout.partition_fields)})"
             for name, key in self._declared.keys.items()
-            if key.schema.name == first or key.schema.table == first
+            if key.schema.name in words or key.schema.table in words
         ]
         return f"If it looks for some rows: {' or '.join(keys)}." if keys else None
 
