@@ -42,7 +42,7 @@ def send(url: str, method: str, path: str, body: Any = None, headers: dict[str, 
 
 
 def make_table(url: str, **credentials: str) -> None:
-    given = {"aws_access_key_id": "a", "aws_secret_access_key": "b", **credentials}
+    given: Any = {"aws_access_key_id": "a", "aws_secret_access_key": "b", **credentials}
     client = boto3.client("dynamodb", region_name="local", endpoint_url=url, **given)
     client.create_table(
         TableName="things",

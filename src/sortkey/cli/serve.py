@@ -89,6 +89,8 @@ def serve(
     try:
         with ExitStack() as stack:
             names = _names(definitions)
+            if arguments.console and tokens.CONSOLE in names:
+                raise BadSettings("a service called 'console' has the paths of the console; serve it with --no-console")
             services = [(each, settings_of(arguments.config, each.name, names)) for each in definitions]
             known = _tokens(arguments.tokens, arguments.host, arguments.allowed_hosts, names)
             listening = stack.enter_context(listen(arguments.host, arguments.port))

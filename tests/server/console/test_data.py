@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shlex
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ def on(store: str, use: Any) -> None:
 
 async def put_orders(shop: Opened, number: int, customer: str = "ada") -> None:
     for each in range(number):
-        await shop.session.put(Order(customer=customer, number=each, total=each))
+        await shop.session.put(Order(customer=customer, number=each, total=Decimal(each)))
 
 
 def test_tables_are_shown_with_their_keys_and_classes(store: str) -> None:
@@ -111,7 +112,8 @@ def test_a_sharded_path_is_merged_in_order(store: str, descending: bool) -> None
         for points in range(20):
             await shop.session.put(Score(game="go", player=f"p{points:02}", points=points))
         asked: dict[str, Any] = {"path": "Score.top", "fields": {"game": "go"}, "first": 7, "descending": descending}
-        points, after = [], None
+        points: list[int] = []
+        after = None
         while True:
             page = await shop.page.call("page", **asked, after=after)
             points += [int(row["fields"]["points"]) for row in page["rows"]]

@@ -64,7 +64,12 @@ def test_a_table_without_a_stream_has_a_problem() -> None:
 def test_pages_share_what_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
     real = broadcast._encode
-    monkeypatch.setattr(broadcast, "_encode", lambda message: made.append(message) or real(message))
+
+    def encode(message: Any) -> bytes:
+        made.append(message)
+        return real(message)
+
+    monkeypatch.setattr(broadcast, "_encode", encode)
 
     async def use(shop: Opened) -> None:
         streams = [await shop.page.live(topics=["overview"], changes={"table": "shop"}) for _ in range(10)]
