@@ -66,7 +66,7 @@ def test_browsers_see_the_page_and_programs_what_they_saw() -> None:
         assert [(each["name"], each["items"], each["declared"]) for each in tables["tables"]] == [("things", 1, False)]
         _, about = send(process.url, "POST", "/console/api/about", {})
         assert (about["command"], about["services"], about["endpoint"]) == ("db", [], process.url)
-        assert [name for name, is_there in about["has"].items() if is_there] == ["data", "heat", "changes"]
+        assert [name for name, is_there in about["has"].items() if is_there] == ["data", "heat", "changes", "designer"]
         assert send(process.url, "GET", "/") == (200, b"healthy: dynamodb.local\n")
 
 

@@ -67,7 +67,8 @@ def test_a_path_is_browsed_page_by_page(store: str) -> None:
     async def use(shop: Opened) -> None:
         await put_orders(shop, 5)
         asked: dict[str, Any] = {"path": "Order.key", "fields": {"customer": "ada"}, "first": 2}
-        numbers, after = [], None
+        numbers: list[str] = []
+        after = None
         while True:
             page = await shop.page.call("page", **asked, after=after)
             numbers += [row["fields"]["number"] for row in page["rows"]]
@@ -109,8 +110,8 @@ def test_what_consoles_read_is_not_metered() -> None:
 @pytest.mark.parametrize("descending", [False, True])
 def test_a_sharded_path_is_merged_in_order(store: str, descending: bool) -> None:
     async def use(shop: Opened) -> None:
-        for points in range(20):
-            await shop.session.put(Score(game="go", player=f"p{points:02}", points=points))
+        for each in range(20):
+            await shop.session.put(Score(game="go", player=f"p{each:02}", points=each))
         asked: dict[str, Any] = {"path": "Score.top", "fields": {"game": "go"}, "first": 7, "descending": descending}
         points: list[int] = []
         after = None

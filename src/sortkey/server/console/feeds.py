@@ -155,8 +155,9 @@ class FeedBook:
     def __init__(self, sources: Sources, session: AsyncSession) -> None:
         self._sources = sources
         self._session = unmetered(session)
-        self._counts: dict[str, tuple[float, int]] = {}
-        """When the dead letters of each feed were counted last, and how many there were."""
+        self._counts: dict[str, tuple[float, int, int]] = {}
+        """When the dead letters of each feed were counted last, how many this process had given up, and how many there
+        were."""
 
     def routes(self) -> Routes:
         return {
@@ -176,7 +177,7 @@ class FeedBook:
 
     async def shown(self, service: RunningService, feed: AnyFeed) -> FeedShown:
         runner = self._runner(feed)
-        number = await self.dead_letters(feed.name)
+        number = await self.dead_letters(feed.name, 0 if runner is None else runner.metrics.dead)
         shards = await self._shards(feed, runner)
         lags = [each.lag_seconds for each in shards if each.lag_seconds is not None]
         if isinstance(feed, Timers):
@@ -253,10 +254,10 @@ class FeedBook:
             None if consumer is None else consumer.lag(),
         )
 
-    async def dead_letters(self, feed: str) -> int:
-        """How many, up to `COUNTED`, a few seconds ago at most."""
-        at, number = self._counts.get(feed, (-COUNT_SECONDS, 0))
-        if monotonic() - at < COUNT_SECONDS:
+    async def dead_letters(self, feed: str, given_up: int) -> int:
+        """How many, up to `COUNTED`, a few seconds ago at most, with all that this process has given up."""
+        at, before, number = self._counts.get(feed, (-COUNT_SECONDS, 0, 0))
+        if monotonic() - at < COUNT_SECONDS and before == given_up:
             return number
         number = 0
 
@@ -267,7 +268,7 @@ class FeedBook:
                 number += 1
 
         await _unless_new(count)
-        self._counts[feed] = monotonic(), number
+        self._counts[feed] = monotonic(), given_up, number
         return number
 
     async def letters(self, viewer: Viewer, wanted: LettersRequest) -> LettersShown:

@@ -9,13 +9,16 @@ from typing import Literal
 
 from sortkey.http.listener import url_of
 from sortkey.http.pages import Pages
+from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.model.tables.provision import tables_of
+from sortkey.server.app import app_of
 from sortkey.server.console.access import Access, OpenAccess, TokenAccess
 from sortkey.server.console.data.declared import Declared
 from sortkey.server.console.opened import open_console
 from sortkey.server.console.sources import RunningService, Sources
-from sortkey.server.lifecycle import Running
+from sortkey.server.lifecycle import Plan, Running
+from sortkey.server.middleware import Middleware
 from sortkey.server.tokens import KnownTokens, NoTokens, Tokens
 from sortkey.services.interface import Demonstrated
 
@@ -44,10 +47,18 @@ async def services_console(running: Running, command: Literal["up", "serve"]) ->
         running.metrics.samples,
         None if running.endpoint is None else running.endpoint.requests_of_all_workers,
         None if plan.endpoint is None else url_of(plan.endpoint.listening),
+        make_app=partial(_app_again, plan),
         service_of_route=running.middleware.service_of_route,
     )
     async with open_console(sources, partial(_access, plan.tokens), plan.log) as console:
         yield console
+
+
+async def _app_again(plan: Plan, session: AsyncSession, tokens: Tokens) -> Middleware:
+    services = [definition.service(session, settings) for definition, settings in plan.services]
+    for service in services:
+        await service.start()
+    return app_of(services, tokens=tokens)
 
 
 def _access(tokens: Tokens, declared: Declared) -> Access:

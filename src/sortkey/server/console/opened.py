@@ -21,6 +21,7 @@ from sortkey.server.console.data.edits import Edits
 from sortkey.server.console.data.paths import PathBrowser
 from sortkey.server.console.data.raw import RawRequests
 from sortkey.server.console.data.tables import TableBook
+from sortkey.server.console.designer.designer import Designer
 from sortkey.server.console.feeds import FeedBook
 from sortkey.server.console.findings import Findings
 from sortkey.server.console.live.broadcast import Broadcast, Parts
@@ -31,6 +32,7 @@ from sortkey.server.console.live.path_use import PathUses
 from sortkey.server.console.routes import Routes
 from sortkey.server.console.sources import Sources
 from sortkey.server.console.store import StoreRequests
+from sortkey.server.console.trace import Tracer
 
 MakeAccess = Callable[[Declared], Access]
 
@@ -64,6 +66,7 @@ async def open_console(
         tables,
         declared,
         RawRequests(store, declared, tables),
+        Designer(),
         Edits(store, declared, tables),
         CodeWriter(sources.url, sources.endpoint_url or _remote_endpoint(sources), _region(sources), declared),
     ]
@@ -72,6 +75,8 @@ async def open_console(
             routes |= part.routes()
     if sources.session is not None:
         routes |= PathBrowser(store, sources.session, declared, tables).routes()
+        if sources.make_app is not None:
+            routes |= Tracer(sources.session, sources.make_app, declared).routes()
     broadcast = Broadcast(parts)
     console = Console(access(declared), routes, broadcast, log, browsers_only=browsers_only)
     sampling = asyncio.create_task(broadcast.run())
@@ -95,7 +100,7 @@ def _has(sources: Sources, parts: Parts) -> Has:
         feeds=bool(feeds),
         timers=any(isinstance(feed, Timers) for feed in feeds),
         stories=bool(sources.services),
-        designer=False,
+        designer=True,
         partiql=PARTIQL,
     )
 
