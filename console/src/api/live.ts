@@ -30,6 +30,10 @@ export function startLive(): void {
   effect(() => {
     if (returns.value >= 0 && connection.value === "up") reopen();
   });
+  // A browser has six connections to a server, for all of its tabs: one that nobody sees gives its own back.
+  document.addEventListener("visibilitychange", reopen);
+  addEventListener("pageshow", reopen);
+  addEventListener("pagehide", () => stream?.abort());
 }
 
 export function useTopic(topic: Topic): void {
@@ -64,6 +68,7 @@ function reopen(): void {
   scheduled = setTimeout(() => {
     scheduled = undefined;
     stream?.abort();
+    if (document.hidden && !tail) return;
     stream = new AbortController();
     void follow(stream.signal);
   }, 0);

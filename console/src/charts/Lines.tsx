@@ -60,7 +60,7 @@ export function Lines({ label, seconds, lines, format }: {
       holder,
     );
     plot.current = made;
-    const observer = new ResizeObserver(() => made.setSize({ width: holder.clientWidth, height: HEIGHT }));
+    const observer = new ResizeObserver(() => requestAnimationFrame(() => made.setSize({ width: holder.clientWidth, height: HEIGHT })));
     observer.observe(holder);
     return () => {
       observer.disconnect();

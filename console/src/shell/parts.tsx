@@ -102,15 +102,19 @@ export interface Head {
 /** A small table, which scrolls by itself where it is too wide. */
 export function Table({ label, heads, children }: { label: string; heads: Head[]; children: ComponentChildren }) {
   return (
-    <div class="table-frame" role="region" aria-label={label} tabIndex={0}>
+    <div class="table-frame" role="group" aria-label={label} tabIndex={0}>
       <table>
         <thead>
           <tr>
-            {heads.map((each) => (
-              <th scope="col" class={each.align} title={each.hint}>
-                {each.title}
-              </th>
-            ))}
+            {heads.map((each) =>
+              each.title === "" ? (
+                <td />
+              ) : (
+                <th scope="col" class={each.align} title={each.hint}>
+                  {each.title}
+                </th>
+              ),
+            )}
           </tr>
         </thead>
         <tbody>{children}</tbody>

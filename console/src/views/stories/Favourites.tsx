@@ -88,8 +88,8 @@ export function Favourites() {
                           <span class="bar" aria-hidden="true" style={{ width: `${(each.count / body.restaurants[0]!.count) * 60}px` }} />
                         </td>
                         <td>
-                          <button type="button" class="quiet" disabled={!may} aria-pressed={marked.has(each.restaurant)} aria-label={`${each.restaurant} is a favourite`} onClick={() => toggle(each.restaurant)}>
-                            {marked.has(each.restaurant) ? "★ unmark" : "☆ mark"}
+                          <button type="button" class="quiet" disabled={!may} onClick={() => toggle(each.restaurant)}>
+                            {marked.has(each.restaurant) ? "★ unmark" : "☆ mark"} <span class="visually-hidden">{each.restaurant}</span>
                           </button>
                         </td>
                       </tr>
