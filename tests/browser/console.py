@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+import subprocess
+import sys
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+import pytest
 
 from tests.browser.devtools import CONTROL, Tab, tab
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "console" / "node_modules" / "axe-core" / "axe.min.js"
-SECONDS = 30
+SECONDS = 15
+needs_axe = pytest.mark.skipif(
+    not AXE.exists(), reason="axe-core is not installed; tools/console.sh packages does that"
+)
 WATCH = """
 window.problems = [];
 addEventListener("error", (event) => problems.push(event.message));
@@ -22,6 +30,21 @@ addEventListener("securitypolicyviolation", (event) => problems.push(event.viola
 """
 FIND = """((text) => [...document.querySelectorAll("button, a, summary, [role=tab], label")]
   .find((each) => each.checkVisibility() && each.textContent.trim().startsWith(text) && !each.disabled))"""
+
+
+@contextmanager
+def demonstration() -> Iterator[str]:
+    """The URL of `sortkey up` with its demonstration data."""
+    command = [sys.executable, "-m", "sortkey", "up", "--store", "memory:", "--port", "0", "--db-port", "0"]
+    process = subprocess.Popen(
+        [*command, "--access-log", "off"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().removeprefix("ready ").strip()
+    finally:
+        process.kill()
+        process.communicate()
 
 
 class Console:
@@ -41,21 +64,24 @@ class Console:
         self._wait(self._context.__aexit__(kind, error, trace))
         self._runner.close()
 
-    def open(self, url: str, view: str = "overview", width: int = 1280, *, dark: bool = False) -> None:
+    def open(self, url: str, view: str = "overview") -> None:
         """Opens the page anew."""
-        self._wait(self._page.show_as(width, dark=dark))
+        self.show_as()
         self._wait(self._page.open("about:blank"))
         self._wait(self._page.open(f"{url}/#/{view}"))
 
-    def go(self, view: str) -> None:
-        """Another view of the page that is open."""
-        self.run(f"location.hash = '#/{view}'")
+    def show_as(self, width: int = 1280, *, dark: bool = False) -> None:
+        """The same page in a window of another width, or in the other theme."""
+        self._wait(self._page.show_as(width, dark=dark))
 
     def run(self, script: str) -> Any:
         return self._wait(self._page.run(script))
 
     def wait_for(self, condition: str) -> Any:
-        return self._wait(self._page.wait_for(condition))
+        try:
+            return self._wait(self._page.wait_for(condition))
+        except TimeoutError:
+            raise AssertionError(f"not so: {condition}; the page shows: {self.text('body')[:2000]}") from None
 
     def wait_for_text(self, *texts: str) -> None:
         for text in texts:
@@ -69,8 +95,7 @@ class Console:
 
     def click(self, text: str) -> None:
         """The first button, link or tab that begins with this text, as soon as there is one."""
-        self.wait_for(f"{FIND}({json.dumps(text)}) !== undefined")
-        self.run(f"{FIND}({json.dumps(text)}).click()")
+        self.wait_for(f"((found) => found && (found.click(), true))({FIND}({json.dumps(text)}))")
 
     def fill(self, label: str, text: str) -> None:
         """The field with this label, in place of what is in it."""

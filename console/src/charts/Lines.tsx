@@ -51,7 +51,7 @@ export function Lines({ label, seconds, lines, format }: {
             stroke: palette[index % palette.length]!,
             width: 1.5,
             dash: DASHES[index % DASHES.length]!,
-            points: { show: false },
+            points: { size: 4 },
             value: (_: uPlot, value: number | null) => (value === null ? "–" : format(value)),
           })),
         ],

@@ -6,6 +6,7 @@ import { asked } from "../api/token.ts";
 import type { About } from "../api/types.ts";
 import { Changes } from "../views/changes/Changes.tsx";
 import { Data } from "../views/data/Data.tsx";
+import { Designer } from "../views/designer/Designer.tsx";
 import { Heat } from "../views/heat/Heat.tsx";
 import { Overview } from "../views/overview/Overview.tsx";
 import { Paths } from "../views/paths/Paths.tsx";
@@ -29,6 +30,7 @@ const VIEWS: View[] = [
   { key: "paths", title: "Access paths", shown: ({ has }) => has.paths, view: () => <Paths /> },
   { key: "heat", title: "Heat", shown: ({ has }) => has.heat, view: () => <Heat /> },
   { key: "changes", title: "Changes", shown: ({ has }) => has.changes || has.feeds, view: () => <Changes /> },
+  { key: "designer", title: "Key designer", shown: ({ has }) => has.designer, view: () => <Designer /> },
 ];
 
 export function App() {

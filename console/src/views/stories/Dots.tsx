@@ -34,7 +34,8 @@ function draw(canvas: HTMLCanvasElement, width: number, read: number, wanted: nu
   const every = Math.max(1, Math.floor(read / Math.max(1, wanted)));
   for (let place = 0; place < read; place += 1) {
     const lit = place % every === 0 && place / every < wanted;
+    const grown = lit && size === 1 ? 1 : 0;
     pen.fillStyle = lit ? accent : rest;
-    pen.fillRect((place % columns) * (size + GAP), Math.floor(place / columns) * (size + GAP), size, size);
+    pen.fillRect((place % columns) * (size + GAP) - grown, Math.floor(place / columns) * (size + GAP) - grown, size + 2 * grown, size + 2 * grown);
   }
 }
