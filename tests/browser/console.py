@@ -112,7 +112,8 @@ class Console:
         self._wait(self._page.write(text))
 
     def picture(self) -> bytes:
-        return self._wait(self._page.picture())
+        shown: bytes = self._wait(self._page.picture())
+        return shown
 
     def problems(self) -> list[str]:
         """Errors of scripts, and what the content security policy has refused."""

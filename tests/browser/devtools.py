@@ -93,8 +93,8 @@ class Tab:
         await self._send("Emulation.setEmulatedMedia", features=[scheme])
 
     async def picture(self) -> bytes:
-        """What the window shows, as PNG."""
-        return base64.b64decode((await self._send("Page.captureScreenshot", format="png"))["data"])
+        """What the window shows, as WebP."""
+        return base64.b64decode((await self._send("Page.captureScreenshot", format="webp", quality=85))["data"])
 
     async def _send(self, method: str, **parameters: Any) -> Any:
         number = next(self._numbers)

@@ -1,4 +1,4 @@
-"""Makes the pictures of the console for the documentation, on the demonstration data: `python -m tests.browser.pictures`.
+"""Makes the pictures of the console for the documentation: `python -m tests.browser.pictures`, on demonstration data.
 
 The data moves, so the pictures differ a little each time; no test compares them.
 """
@@ -42,7 +42,6 @@ def there(selector: str) -> Callable[[Console], None]:
 
 
 PICTURES: Final[dict[str, tuple[str, Callable[[Console], None]]]] = {
-    "overview": ("overview", overview),
     "data": ("data", data),
     "paths": ("paths", there("tbody tr:nth-child(5)")),
     "heat": ("heat", there("tbody tr:nth-child(5)")),
@@ -52,7 +51,9 @@ PICTURES: Final[dict[str, tuple[str, Callable[[Console], None]]]] = {
     "favourites": ("stories/favourites", there(".calls")),
     "goals": ("stories/goals", there(".goal")),
     "pricing": ("stories/pricing", there(".price")),
-    "designer": ("designer", there(".designed")),
+    "designer": ("designer", there(".designed .panel")),
+    # Last: by now its charts have something to show.
+    "overview": ("overview", overview),
 }
 
 
@@ -61,7 +62,7 @@ def main() -> None:
         for name, (view, prepare) in PICTURES.items():
             console.open(url, view)
             prepare(console)
-            (FOLDER / f"console-{name}.png").write_bytes(console.picture())
+            (FOLDER / f"console-{name}.webp").write_bytes(console.picture())
 
 
 if __name__ == "__main__":

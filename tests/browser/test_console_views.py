@@ -1,4 +1,4 @@
-"""Every view of the console, on the demonstration data that moves, in a browser that can reach nothing but the server."""
+"""Every view of the console, on the demonstration data that moves."""
 
 from __future__ import annotations
 

@@ -4,6 +4,9 @@ import type { Column } from "../../table/Grid.tsx";
 import { bytes } from "../../numbers.ts";
 import { clipped, summary, typeOf } from "../../values/attribute.ts";
 
+/** As Python shows the value of a field that is not set. */
+const NOTHING = "None";
+
 export type Mode = "typed" | "stored" | "json";
 
 /** Rows of which names and widths are taken: all of a page, and some of very many. */
@@ -21,6 +24,9 @@ export function columnsOf(mode: Mode, rows: readonly Row[], table: Table, classe
     const named = new Set(sample.map((each) => each.class).filter((each) => each !== null));
     const fields = [...new Set(classes.filter(({ name }) => named.has(name)).flatMap((each) => each.fields.map(({ name }) => name)))];
     const columns = fields.map((name) => column(sample, `field:${name}`, name, (row) => clipped(row.fields?.[name] ?? "", 120), (row) => isNumber(classes, row.class, name)));
+    // Fields that no row has are at the end.
+    const has = (name: string) => sample.some((row) => (row.fields?.[name] ?? NOTHING) !== NOTHING);
+    columns.sort((left, right) => Number(has(right.title)) - Number(has(left.title)));
     const strange = sample.some((each) => each.class === null || each.problem !== null);
     return [
       ...(named.size > 1 || strange ? [column(sample, "class", "Class", (row) => row.class ?? "–", () => false)] : []),

@@ -27,11 +27,16 @@ export function Favourites() {
   const [restaurant, setRestaurant] = useState("r0007");
   const [error, setError] = useState<RequestError>();
   const today = day(new Date());
-  const windows = { ALL_TIME: "ever", [today.slice(0, 4)]: "this year", [today.slice(0, 7)]: "this month", [today]: "today" };
+  const windows: [key: string, words: string][] = [
+    ["ALL_TIME", "ever"],
+    [today.slice(0, 4), "this year"],
+    [today.slice(0, 7), "this month"],
+    [today, "today"],
+  ];
   const top = useLoaded(() => traced<Top>({ path: `/restaurants/top?window=${part(window)}&limit=12` }), [window], EVERY);
   const mine = useLoaded(() => traced<Mine>({ path: `/favourites/${part(user)}?first=30` }), [user], 3 * EVERY);
   const counts = useLoaded(
-    () => Promise.all(Object.keys(windows).map((each) => request<Counted>(`/restaurants/${part(restaurant)}/favourites?window=${part(each)}`))),
+    () => Promise.all(windows.map(([each]) => request<Counted>(`/restaurants/${part(restaurant)}/favourites?window=${part(each)}`))),
     [restaurant],
     EVERY,
   );
@@ -60,7 +65,7 @@ export function Favourites() {
           title="Top list"
           tools={
             <select aria-label="Window" value={window} onChange={(event) => setWindow(event.currentTarget.value)}>
-              {Object.entries(windows).map(([key, words]) => (
+              {windows.map(([key, words]) => (
                 <option value={key}>{words}</option>
               ))}
             </select>
@@ -108,7 +113,7 @@ export function Favourites() {
               <dl class="figures">
                 {value.map((each) => (
                   <div class="figure">
-                    <dt>{windows[each.window] ?? each.window}</dt>
+                    <dt>{windows.find(([key]) => key === each.window)?.[1] ?? each.window}</dt>
                     <dd>
                       <span class="number">
                         <span class="lit" key={each.count}>
