@@ -348,3 +348,18 @@ def test_code_is_copied_with_its_values_as_literals() -> None:
         assert "b'\\x01'" in deleting["boto3"]
 
     run(use)
+
+
+# Services with a prefix know their tables by the names that they declare, and so does the console.
+def test_a_prefix_of_table_names_is_hidden() -> None:
+    async def use(shop: Opened) -> None:
+        await put_orders(shop, 3)
+        tables = {each["name"]: each for each in (await shop.page.call("tables"))["tables"]}
+        assert (tables["shop"]["service"], tables["shop"]["items"]) == ("shop", 3)
+        page = await shop.page.call("page", path="Order.key", fields={"customer": "ada"})
+        assert len(page["rows"]) == 3
+        database = shop.session.client.database
+        assert database is not None
+        assert "dev-shop" in database.call("ListTables", {})["TableNames"]
+
+    run(use, url="memory:?prefix=dev-")

@@ -9,6 +9,7 @@ import pytest
 
 from sortkey.http.metrics import RequestMetrics
 from sortkey.server.console.live import broadcast, changes, heat
+from sortkey.server.console.live.path_use import better_key
 from sortkey.server.console.live.rates import Counts, counts_by
 from tests.server.console.consoles import Opened, Order, Score, run
 
@@ -114,12 +115,19 @@ def test_access_paths_are_judged() -> None:
         wasteful = uses["Order.key"]
         assert (wasteful["service"], wasteful["table"], wasteful["kind"]) == ("shop", "shop", "wasteful")
         assert wasteful["amplification"] > 10
-        assert "sk.Index" in wasteful["better"]
+        assert wasteful["better"] == "Order.by_status(status=…) has status in its key."
         scan = next(each for each in uses.values() if each["kind"] == "scan")
         assert "Order.by_status(status=…)" in scan["better"]
         assert uses["put Order"]["writeUnits"] >= 150
 
     run(use)
+
+
+# A filter on what no key has: the advice is the index to declare.
+def test_an_index_is_proposed_where_none_has_the_field() -> None:
+    assert better_key(Order.key, {"total"}) == (
+        'An index with it in its key: sk.Index("by_total", "CUSTOMER#{customer}", "{total}#{number}").'
+    )
 
 
 def test_the_hottest_partitions_have_names_and_advice() -> None:

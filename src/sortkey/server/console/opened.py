@@ -87,7 +87,8 @@ async def open_console(
         with suppress(asyncio.CancelledError):
             await sampling
         await console.close()
-        store.close()
+        # It waits for what threads do, which may wait for the disk.
+        await asyncio.to_thread(store.close)
 
 
 def _has(sources: Sources, parts: Parts) -> Has:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import nlargest
 from typing import Any, Final, NamedTuple, Protocol
 
+from sortkey.client import stores
 from sortkey.clock import monotonic
 from sortkey.engine.database import Database
 from sortkey.engine.hot_partitions import HotPartitions
@@ -110,7 +111,9 @@ class Counted(Protocol):
 class OfEngine:
     source = "engine"
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, prefix: str) -> None:
+        """`prefix` is that of the services' tables in the database."""
+        self._prefix = prefix
         self._counts = database.partitions
         self._reader = HotPartitions(database, monotonic())
 
@@ -120,12 +123,13 @@ class OfEngine:
         return self._counts.ends, self._counts.window()
 
     def names(self, partitions: Sequence[Any]) -> Mapping[Any, Name]:
-        return self._reader.names(list(partitions))
+        found = self._reader.names(list(partitions))
+        return {each: (table.removeprefix(self._prefix), index, key) for each, (table, index, key) in found.items()}
 
     def hottest(self) -> list[Served]:
         return [
             Served(
-                (each.table, each.index, each.key),
+                (each.table.removeprefix(self._prefix), each.index, each.key),
                 each.requests_per_second,
                 each.read_units_per_second,
                 each.write_units_per_second,
@@ -161,7 +165,7 @@ class OfSession:
 
 def counted_by(sources: Sources) -> Counted | None:
     if sources.database is not None:
-        return OfEngine(sources.database)
+        return OfEngine(sources.database, stores.parse(sources.url).prefix)
     return None if sources.session is None else OfSession(sources.session.meter)
 
 
@@ -196,7 +200,10 @@ class HeatRecorder:
         self._last = totals
         served = nlargest(CELLS, (each for each in served if each[1] > 0), key=_heat)
         names = self._counted.names([key for key, *_ in served])
-        cells: list[Cell] = [(self._number(names[key]), read, write, requests) for key, requests, read, write in served]
+        cells: list[Cell] = [
+            (self._number(names[key]), round(read, 2), round(write, 2), round(requests, 2))
+            for key, requests, read, write in served
+        ]
         self._columns.append(Column(instant(self._sources.clock.now()), seconds, cells))
         self._hottest = self._counted.hottest()
         self._findings.of_partitions(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
 from sortkey.clock import monotonic
@@ -183,7 +184,7 @@ class PathUses:
                 "wasteful",
                 f"It reads {reading.amplification:,.0f} rows for each row that it returns: a filter drops the others, "
                 "and they are paid for.",
-                _narrower(key),
+                None if key is None else better_key(key, reading.filtered_by),
             )
         calls = reading.calls - before.calls
         per_call = (reading.seconds - before.seconds) / calls if calls else 0.0
@@ -213,21 +214,26 @@ def is_scan(path: str) -> bool:
     return "scan" in path.lower()
 
 
-def _narrower(key: BoundKey[Any] | None) -> str | None:
-    """How a key could be narrower: by another one of its class, or with the filtered field in it."""
-    if key is None:
-        return None
-    partition = template_text(key.layout, "partitions")
-    others = [
-        f"{key.schema.name}.{name}"
-        for name, layout in key.schema.layouts.items()
-        if layout is not key.layout and set(key.layout.partition_fields) <= set(layout.fields)
-    ]
-    declared = f"{' or '.join(others)}, if the filter is on its fields; else " if others else ""
-    return (
-        f"{declared}an index with the filtered field behind the partition, "
-        f'such as sk.Index("…", "{partition}", "{{the filtered field}}#…").'
-    )
+def better_key(key: BoundKey[Any], filtered_by: Collection[str]) -> str:
+    """The nearest key of the class that has a filtered field, or the declaration of one that would have."""
+    layout, schema = key.layout, key.schema
+    known = {*layout.fields, *filtered_by}
+    others = [each for each in schema.layouts.values() if each is not layout and set(each.partition_fields) <= known]
+    # The most filtered fields in the key, then the fewest others.
+    others.sort(key=lambda each: (-len(_filtered_in(each, filtered_by)), len(each.fields)))
+    if others and _filtered_in(others[0], filtered_by):
+        near = others[0]
+        given = [*near.partition_fields, *(name for name in near.sort_fields[:1] if name in filtered_by)]
+        arguments = ", ".join(f"{name}=…" for name in dict.fromkeys(given))
+        return f"{schema.name}.{near.name}({arguments}) has {' and '.join(_filtered_in(near, filtered_by))} in its key."
+    filtered = sorted(filtered_by) or ["the filtered field"]
+    sort = "#".join(f"{{{name}}}" for name in dict.fromkeys((*filtered, *schema.primary.sort_fields)))
+    partition = template_text(layout, "partitions")
+    return f'An index with it in its key: sk.Index("by_{filtered[0].replace(" ", "_")}", "{partition}", "{sort}").'
+
+
+def _filtered_in(layout: KeyLayout, filtered_by: Collection[str]) -> list[str]:
+    return [name for name in layout.fields if name in filtered_by]
 
 
 def request_text(layout: KeyLayout) -> str:
