@@ -1,6 +1,6 @@
 // The licences of what the built page contains, beside it.
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Plugin } from "vite";
 
 const CONTAINED = ["@preact/signals", "@preact/signals-core", "preact", "uplot"];
@@ -13,7 +13,7 @@ export function writeLicenses(): Plugin {
     apply: "build",
     configResolved(config) {
       root = config.root;
-      folder = join(config.root, config.build.outDir);
+      folder = resolve(config.root, config.build.outDir);
     },
     closeBundle() {
       const texts = CONTAINED.map((name) => `${name}\n\n${readFileSync(join(root, "node_modules", name, "LICENSE"), "utf8").trim()}\n`);

@@ -2,7 +2,7 @@
 // node whether they were built from these sources: tests/server/console/ computes the same.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join, relative, resolve } from "node:path";
 import type { Plugin } from "vite";
 
 const READ = [
@@ -40,7 +40,7 @@ export function writeSourceHash(): Plugin {
     apply: "build",
     configResolved(config) {
       root = config.root;
-      folder = join(config.root, config.build.outDir);
+      folder = resolve(config.root, config.build.outDir);
     },
     closeBundle() {
       writeFileSync(join(folder, FILE), `${JSON.stringify({ sources: sourceHash(root) })}\n`);

@@ -6,6 +6,8 @@ import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hook
 
 export const ROW_HEIGHT = 27;
 const AROUND = 12;
+/** Room for one below few rows. */
+const SCROLLBAR = 18;
 
 export interface Column<Row> {
   key: string;
@@ -96,6 +98,7 @@ export function Grid<Row>({ label, columns, rows, onOpen, selected, onSelect, cu
     <div
       ref={frame}
       class="grid"
+      style={{ height: `min(56vh, 620px, ${(rows.length + 1) * ROW_HEIGHT + SCROLLBAR}px)` }}
       role="grid"
       aria-label={label}
       aria-rowcount={rows.length + 1}

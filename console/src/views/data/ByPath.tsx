@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useLoaded } from "../../api/loaded.ts";
 import { api, RequestError } from "../../api/requests.ts";
 import type { Cursor, DeclaredClass, DeclaredPath, Examples, Page, PathField, PathRequest, Plan, Table } from "../../api/types.ts";
-import { count, dollars, ratio } from "../../numbers.ts";
+import { count, dollars, plural, ratio } from "../../numbers.ts";
 import { CopyButton, Field, Panel, Problem } from "../../shell/parts.tsx";
 import { asked, type Asked, begun, choosePath, path as chosenPath, result } from "./chosen.ts";
 import { useSettled } from "./settled.ts";
@@ -124,7 +124,7 @@ function Planned({ plan }: { plan: Plan }) {
         </span>
         <span>
           {estimate.atMost ? "at most " : ""}
-          <strong>{ratio(estimate.units)}</strong> units for {count(estimate.rows)} rows of {count(estimate.rowBytes)} B
+          <strong>{ratio(estimate.units)}</strong> units for {plural(estimate.rows, "row")} of {count(estimate.rowBytes)} B
         </span>
         <span>
           <strong>{dollars(estimate.dollarsPerMillion)}</strong> a million
