@@ -12,7 +12,7 @@ OTHER  := $(addprefix --ignore=tests/,browser faults oracle)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test again quick fuzz simulate flips crash soak takeover beside lint format docs bench lock oracle kafka postgres ministack browser clean
+.PHONY: help run test again quick fuzz simulate flips crash soak takeover beside lint format docs bench lock console oracle kafka postgres ministack browser clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -87,6 +87,10 @@ lock: ## Resolve the locked requirements again, to the newest versions
 	echo "setuptools" | $(LOCK) --constraint requirements.txt --extra docs --output-file requirements-docs.txt pyproject.toml -
 	echo "ministack" | $(LOCK) --upgrade --output-file requirements-ministack.txt -
 
+# Its output is in the repository and in the package, so that nobody else needs npm. A test compares the two.
+console: ## Build the console's page from console/ (needs npm)
+	@tools/console.sh
+
 # The tests that need what cannot be fetched are skipped, and say why.
 oracle: $(READY) ## Fetch DynamoDB Local, which the oracle tests compare with
 	@tools/java.sh || true
@@ -102,8 +106,9 @@ postgres: ## Install PostgreSQL, which the tests of rules in a database use
 ministack: $(READY) ## Install MiniStack, which the test of a schedule that fires uses
 	@$(BIN)/python -m tests.ministack.server || true
 
-browser: ## Fetch Chromium, which the tests of pages use
+browser: ## Fetch Chromium and axe-core, which the tests of pages use
 	@tools/chromium.sh || true
+	@tools/console.sh packages || true
 
 clean: ## Remove what the other targets made, except ./data
 	rm -rf $(VENV) $(VENV)-3.* .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist site src/*.egg-info

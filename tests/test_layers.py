@@ -26,8 +26,8 @@ SK_MODULES = {name for name in sortkey.__all__ if isinstance(getattr(sortkey, na
 LAYERS = (
     ("__main__", "lambda_functions"),
     ("cli",),
-    ("diagnosis",),
     ("server",),
+    ("diagnosis",),
     ("", "public", "testing"),  # `import sortkey`
     ("graphql",),
     ("services",),

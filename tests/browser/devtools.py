@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import subprocess
@@ -15,6 +16,22 @@ import aiohttp
 from tests.browser.chromium import CHROMIUM, options
 
 LARGEST_MESSAGE = 64 * 1024 * 1024
+KEY_CODES = {
+    "Tab": 9,
+    "Enter": 13,
+    "Escape": 27,
+    " ": 32,
+    "PageUp": 33,
+    "PageDown": 34,
+    "End": 35,
+    "Home": 36,
+    "ArrowLeft": 37,
+    "ArrowUp": 38,
+    "ArrowRight": 39,
+    "ArrowDown": 40,
+}
+KEY_TEXTS = {"Enter": "\r", " ": " "}
+SHIFT, CONTROL = 8, 2
 
 
 class Tab:
@@ -50,6 +67,34 @@ class Tab:
               look();
             }})"""
         )
+
+    async def before_pages(self, script: str) -> None:
+        """Runs in each page that is opened from now on, before its own scripts."""
+        await self._send("Page.enable")
+        await self._send("Page.addScriptToEvaluateOnNewDocument", source=script)
+
+    async def press(self, key: str, times: int = 1, modifiers: int = 0) -> None:
+        """A key of the keyboard, as often as that."""
+        code = {"key": key, "code": "Space" if key == " " else key, "windowsVirtualKeyCode": KEY_CODES[key]}
+        text = {"text": KEY_TEXTS[key]} if key in KEY_TEXTS else {}
+        for _ in range(times):
+            await self._send("Input.dispatchKeyEvent", type="keyDown", modifiers=modifiers, **code, **text)
+            await self._send("Input.dispatchKeyEvent", type="keyUp", modifiers=modifiers, **code)
+
+    async def write(self, text: str) -> None:
+        """What somebody types into the element that has the focus."""
+        await self._send("Input.insertText", text=text)
+
+    async def show_as(self, width: int, height: int = 900, *, dark: bool = False) -> None:
+        """The size of the window, and the theme that the system asks for."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        await self._send("Emulation.setDeviceMetricsOverride", **metrics)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        await self._send("Emulation.setEmulatedMedia", features=[scheme])
+
+    async def picture(self) -> bytes:
+        """What the window shows, as WebP."""
+        return base64.b64decode((await self._send("Page.captureScreenshot", format="webp", quality=85))["data"])
 
     async def _send(self, method: str, **parameters: Any) -> Any:
         number = next(self._numbers)

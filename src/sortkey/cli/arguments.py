@@ -70,6 +70,15 @@ def origin(text: str) -> str:
     return text
 
 
+def add_console_argument(command: Parser) -> None:
+    command.add_argument(
+        "--console",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="show the console to browsers, at / (on by default)",
+    )
+
+
 def add_status_arguments(command: Parser) -> None:
     """Where a command that serves nothing else serves its state."""
     command.add_argument("--host", default="127.0.0.1", help="the address of /metrics and /health (%(default)s)")

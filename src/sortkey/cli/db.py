@@ -12,9 +12,11 @@ from sortkey.cli.arguments import (
     Parser,
     add_allow_host_argument,
     add_allow_origin_argument,
+    add_console_argument,
     announce,
     print_error,
 )
+from sortkey.cli.console import EndpointConsole
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
 from sortkey.http.listener import CannotListen, listen, url_of
@@ -35,6 +37,7 @@ def add_arguments(command: Parser) -> None:
     command.add_argument("--keys", metavar="FILE", type=Path, help="check signatures against the keys in this file")
     add_allow_host_argument(command)
     add_allow_origin_argument(command)
+    add_console_argument(command)
     command.add_argument(
         "--faults",
         metavar="LIST",
@@ -86,23 +89,24 @@ def run(arguments: argparse.Namespace) -> int:
         return print_error("db", "--workers must be at least 1")
     if arguments.workers > 1 and data is None:
         return print_error("db", "--memory cannot be shared: use it without --workers")
+    pages = EndpointConsole(arguments.workers) if arguments.console else None
     if arguments.workers == 1:
-        return serve_in_one_process("db", options)
-    return serve_in_workers("db", options, arguments.workers)
+        return serve_in_one_process("db", options, pages)
+    return serve_in_workers("db", options, arguments.workers, pages)
 
 
-def serve_in_one_process(command: str, options: Options) -> int:
+def serve_in_one_process(command: str, options: Options, pages: EndpointConsole | None) -> int:
     try:
         authentication = authentication_for(options)
         with listen(options.host, options.port) as listening:
             url = url_of(listening)
-            serve(options, authentication, listening, NoOtherWorkers(), lambda _: announce(url))
+            serve(options, authentication, listening, NoOtherWorkers(), lambda _: announce(url), pages)
     except (BadKeysFile, CannotListen, StorageError) as error:
         return print_error(command, str(error))
     return 0
 
 
-def serve_in_workers(command: str, options: Options, workers: int) -> int:
+def serve_in_workers(command: str, options: Options, workers: int, pages: EndpointConsole | None) -> int:
     try:
         authentication_for(options)
         # A shared port does not tell whether another program uses it, so it is first opened unshared.
@@ -112,6 +116,7 @@ def serve_in_workers(command: str, options: Options, workers: int) -> int:
         Database.open(options.data).close()
         with listen(options.host, port, shared=True) as held:
             url = url_of(held)
-            return Supervisor(msgspec.structs.replace(options, port=port), workers, lambda: announce(url)).run()
+            served = msgspec.structs.replace(options, port=port)
+            return Supervisor(served, workers, lambda: announce(url), pages).run()
     except (BadKeysFile, CannotListen, StorageError) as error:
         return print_error(command, str(error))

@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import ast
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -35,8 +35,7 @@ from sortkey.errors import DynamoDBError
 from sortkey.model.costs.explain import Explanation, explain
 from sortkey.model.costs.vector_costs import VectorExplanation, explain_search
 from sortkey.model.errors import ModelError
-from sortkey.model.fields.annotation import Annotation, parse_annotation
-from sortkey.model.fields.stored_as import StoredType
+from sortkey.model.fields.field_texts import NotAValue, value_of
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.key import BoundKey
 from sortkey.model.items.schema import Schema
@@ -74,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         path = path_of(arguments.path)
         explained = _explained(path, arguments.rows, arguments.row_bytes)
-    except (NotAPath, NoModule, ModelError) as error:
+    except (NotAPath, NotAValue, NoModule, ModelError) as error:
         return print_error("explain", str(error))
     sys.stdout.write(f"{explained}\n")
     return 0
@@ -102,7 +101,7 @@ def _explained(
 
 
 def path_of(text: str) -> AccessPath[Any] | VectorPath[Any]:
-    """The access path that a text describes. Raises NotAPath, NoModule, or ModelError where the key cannot
+    """The access path that a text describes. Raises NotAPath, NotAValue, NoModule, or ModelError where the key cannot
     serve it."""
     module_name, colon, expression = text.partition(":")
     if not colon or not expression:
@@ -136,7 +135,7 @@ def _value(module: Any, tree: ast.expr) -> Any:
             if isinstance(called, BoundKey | BoundVectorIndex) and not positional:
                 types = called.schema.codec.annotations(set(called.layout.fields))
                 given = {str(each.arg): _argument(module, each.value) for each in keywords}
-                return called(**{name: _converted(name, value, types) for name, value in given.items()})
+                return called(**{name: value_of(name, value, types) for name, value in given.items()})
             if isinstance(path, AccessPath) and getattr(called, "__name__", "") in _RANGES:
                 return _ranged(called, path, [_argument(module, each) for each in positional])
             raise NotAPath(f"{ast.unparse(function)!r} is not a key, an index or a range")
@@ -148,7 +147,7 @@ def _ranged(called: Any, path: AccessPath[Any], limits: list[Any]) -> Any:
     left = [name for name in path.layout.sort_fields if name not in path.given]
     if left:
         types = path.schema.codec.annotations({left[0]})
-        limits = [_converted(left[0], limit, types) for limit in limits]
+        limits = [value_of(left[0], limit, types) for limit in limits]
     return called(*limits)
 
 
@@ -183,38 +182,6 @@ def _argument(module: Any, tree: ast.expr) -> Any:
     raise NotAPath(f"{ast.unparse(tree)!r} is not a literal, nor one of {', '.join(_TYPES)} or an enum's member")
 
 
-def _converted(name: str, value: Any, annotations: Mapping[str, Annotation]) -> Any:
-    """A text as the value of a field that is not one: a UUID, a date, a member of an enum."""
-    annotation = annotations.get(name)
-    if annotation is not None and isinstance(annotation.base, StoredType):
-        return _decoded(name, value, annotation.base)
-    if annotation is None or annotation.base is str or not isinstance(value, str):
-        return value
-    base = annotation.base
-    if isinstance(base, type) and issubclass(base, Enum):
-        if value in base.__members__:
-            return base[value]
-        return next((member for member in base if member.value == value), value)
-    try:
-        return _FROM_TEXT[base](value) if base in _FROM_TEXT else value
-    except (ArithmeticError, ValueError):
-        raise NotAPath(f"{name}: {value!r} is not a {base.__name__}") from None
-
-
-def _decoded(name: str, value: Any, base: StoredType) -> Any:
-    """A value of a field with a codec, from what it is stored as."""
-    stored = _converted(name, value, {name: parse_annotation(base.codec.stored)})
-    try:
-        return base.decode(stored)
-    except ValueError as error:
-        raise NotAPath(f"{name}: {error}") from None
-
-
-def _instant(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-
-
 _TYPES: Final[dict[str, Any]] = {
     "UUID": UUID,
     "date": date,
@@ -222,15 +189,6 @@ _TYPES: Final[dict[str, Any]] = {
     "datetime": datetime,
     "Decimal": Decimal,
     "timedelta": timedelta,
-}
-_FROM_TEXT: Final[dict[Any, Callable[[str], Any]]] = {
-    UUID: UUID,
-    date: date.fromisoformat,
-    time: time.fromisoformat,
-    datetime: _instant,
-    Decimal: Decimal,
-    int: int,
-    bytes: bytes.fromhex,
 }
 
 

@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from sortkey.cli.arguments import (
     Parser,
     add_allow_host_argument,
     add_config_argument,
+    add_console_argument,
     add_store_argument,
     announce,
     print_error,
@@ -24,6 +26,7 @@ from sortkey.client import stores
 from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback, listen, url_of
 from sortkey.server import lifecycle, tokens
 from sortkey.server.access_log import CannotLog, open_log
+from sortkey.server.console.of_services import services_console
 from sortkey.server.lifecycle import CannotStart, Endpoint, Plan
 from sortkey.server.tokens import BadTokens, NoTokens, Tokens
 from sortkey.services.interface import BadSettings, Progress, ServiceDefinition
@@ -54,6 +57,7 @@ def add_server_arguments(command: Parser, demo: bool) -> None:
     add_config_argument(command)
     command.add_argument("--tokens", metavar="FILE", type=Path, help="require a token from this file")
     add_allow_host_argument(command)
+    add_console_argument(command)
     command.add_argument(
         "--access-log", metavar="PATH", default="-", help="a file, - for standard error (the default), or off"
     )
@@ -72,7 +76,10 @@ def add_server_arguments(command: Parser, demo: bool) -> None:
 
 
 def serve(
-    command: str, arguments: argparse.Namespace, definitions: Sequence[ServiceDefinition], open_endpoint: OpenEndpoint
+    command: Literal["up", "serve"],
+    arguments: argparse.Namespace,
+    definitions: Sequence[ServiceDefinition],
+    open_endpoint: OpenEndpoint,
 ) -> int:
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
@@ -82,6 +89,8 @@ def serve(
     try:
         with ExitStack() as stack:
             names = _names(definitions)
+            if arguments.console and tokens.CONSOLE in names:
+                raise BadSettings("a service called 'console' has the paths of the console; serve it with --no-console")
             services = [(each, settings_of(arguments.config, each.name, names)) for each in definitions]
             known = _tokens(arguments.tokens, arguments.host, arguments.allowed_hosts, names)
             listening = stack.enter_context(listen(arguments.host, arguments.port))
@@ -100,6 +109,7 @@ def serve(
                 None if progress is None else partial(_demo_progress, progress),
                 endpoint,
                 arguments.follow,
+                partial(services_console, command=command) if arguments.console else None,
             )
             lifecycle.run(plan)
     except (BadSettings, BadTokens, BadKeysFile, CannotListen, CannotLog, CannotStart) as error:

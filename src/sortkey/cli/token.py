@@ -22,7 +22,8 @@ def add_arguments(command: Parser) -> None:
         metavar="SCOPE",
         nargs="+",
         help="SERVICE:read or SERVICE:write; :TENANT or :/PATH behind it restricts it to a tenant, or to a part of the "
-        f"paths; SERVICE is {service_help()}",
+        f"paths; SERVICE is {service_help()}; console:read and console:write are for the console, all of it or "
+        "behind :SERVICE that of one service",
     )
     command.add_argument("--tokens", metavar="FILE", type=Path, required=True, help="the file to add its hash to")
 

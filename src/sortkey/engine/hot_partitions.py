@@ -71,7 +71,7 @@ class HotPartitions:
             rate = count.since_mark() / seconds
             if rate > limit and (kind, partition) not in self._warned:
                 self._warned[kind, partition] = now
-                table, index, key = self._names([partition])[partition]
+                table, index, key = self.names([partition])[partition]
                 _logger.warning(
                     "table %s%s: the partition %r takes %s %s units a second; DynamoDB serves %s from one partition "
                     "and throttles what exceeds that. Spread it over several partition keys, for example by sk.Shards",
@@ -88,10 +88,10 @@ class HotPartitions:
         their keys unless they are to be `named`."""
         loads = self._core.partitions.hottest(number)
         seconds = max(1.0, self._core.partitions.seconds(now))
-        names = self._names([load.partition for load in loads], named)
+        names = self.names([load.partition for load in loads], named)
         return [_hot_partition(load, names[load.partition], seconds) for load in loads]
 
-    def _names(self, partitions: list[bytes], named: bool = True) -> dict[bytes, tuple[str, str | None, str]]:
+    def names(self, partitions: list[bytes], named: bool = True) -> dict[bytes, tuple[str, str | None, str]]:
         """Table, index and partition key of each."""
         snapshot, tables = self._core.read_tables()
         try:

@@ -160,6 +160,11 @@ class Follower:
         for kind in (FeedRunner, TimerRunner):
             await asyncio.gather(*(each.caught_up() for each in self._runners if isinstance(each, kind)))
 
+    @property
+    def runners(self) -> Sequence[FeedRunner | TimerRunner]:
+        """What runs, for those who show it."""
+        return tuple(self._runners)
+
     def samples(self) -> Samples:
         """The metrics, by feed."""
         return {name: value for runner in self._runners for name, value in runner.metrics.samples().items()}

@@ -61,6 +61,8 @@ STALLED_SECONDS: Final = 60
 """For a client to take the answers that wait for it."""
 GONE_SECONDS: Final = 60
 """For the answers to a client that sends nothing more. It may wait for them, or have gone without notice."""
+STREAM_BYTES: Final = MIB
+"""Of a stream that its client does not take; then the client goes."""
 LINGER_SECONDS: Final = 2
 """For a rejected client to read its answer before the connection is aborted."""
 
@@ -93,6 +95,31 @@ class PendingAnswer(msgspec.Struct, eq=False):
         """Send it after the answers before it, without waiting for the end of the loop's turn."""
         self.send(answer)
         self._connection.outbox.send()
+
+    def begin_stream(self, head: bytes, farewell: bytes) -> Stream:
+        """Send the beginning of an answer that goes on until the client or the server ends it. It has no length, so the
+        connection ends with it. `farewell` is sent when the server stops. For an answer without others before it."""
+        self.overlaps = False
+        return self._connection.begin_stream(head, farewell)
+
+
+class Stream:
+    """An answer that is sent in parts, as they come."""
+
+    def __init__(self, connection: Connection, farewell: bytes) -> None:
+        self._connection = connection
+        self.farewell = farewell
+
+    @property
+    def closed(self) -> bool:
+        return self._connection.closed
+
+    def send(self, part: bytes) -> bool:
+        """False if the client is gone, or has not taken `STREAM_BYTES`: then it goes."""
+        return self._connection.send_part(part)
+
+    def end(self) -> None:
+        self._connection.end_stream()
 
 
 Defer = Callable[[], PendingAnswer]
@@ -156,6 +183,7 @@ class Connection(asyncio.Protocol):
         self._paused = False
         self._since = host.tick
         self._arriving: ArrivingBody | None = None
+        self._stream: Stream | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -214,7 +242,8 @@ class Connection(asyncio.Protocol):
         self.ended = True
         self._since = self._host.tick
         self.outbox.send()
-        return bool(self._backlog or self._pending)
+        # A client of a stream that sends nothing more has gone.
+        return self._stream is None and bool(self._backlog or self._pending)
 
     def pause_writing(self) -> None:
         self._stalled = True
@@ -254,6 +283,30 @@ class Connection(asyncio.Protocol):
         self._send(ready)
         self._advance()
 
+    def begin_stream(self, head: bytes, farewell: bytes) -> Stream:
+        self._stream = stream = Stream(self, farewell)
+        self.send_part(head)
+        if self._host.stopping:
+            self.end_stream()
+        return stream
+
+    def send_part(self, part: bytes) -> bool:
+        if self.closed or self._transport.is_closing():
+            return False
+        if self._transport.get_write_buffer_size() > STREAM_BYTES:
+            self._transport.abort()
+            return False
+        if not self._stalled:
+            self._since = self._host.tick
+        self.outbox.put(self._transport, part)
+        return True
+
+    def end_stream(self) -> None:
+        """Send the farewell, and close."""
+        if self._stream is not None and self.send_part(self._stream.farewell):
+            self.outbox.send()
+            self._transport.close()
+
     def check(self) -> None:
         """Once a second: end the connection of a client that exceeds a time limit."""
         waited = self._host.tick - self._since
@@ -275,7 +328,10 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def stop(self) -> None:
-        """Close if nothing is under way."""
+        """Close if nothing is under way; a stream ends here."""
+        if self._stream is not None:
+            self.end_stream()
+            return
         half = self._parser.receiving and not self.ended
         if not (self._backlog or self._pending or half or self._lingering):
             self.outbox.send()

@@ -82,7 +82,8 @@ def app_of(
     for service in services:
         known.check_tenants(service.name, service.name in _with_tenants(inner.routes))
     fast = fast_routes(inner.routes, metrics)
-    return Middleware(inner, fast, known, metrics, log or NoLog(), body_bytes, in_flight, idempotency)
+    owners = _services_of(inner.routes)
+    return Middleware(inner, fast, known, metrics, log or NoLog(), body_bytes, in_flight, idempotency, owners)
 
 
 def _router(service: Service, tokens: Tokens, idempotency: Idempotency | None) -> Router:
@@ -125,6 +126,16 @@ def _with_tenants(routes: Iterable[BaseRoute]) -> set[str]:
         for route in routes
         if isinstance(route, HTTPRoute) and TENANT in route.path_parameters
         for handler in route.route_handlers
+    }
+
+
+def _services_of(routes: Iterable[BaseRoute]) -> dict[str, str]:
+    """The service of each path, as the metrics name it."""
+    return {
+        route.path_format: handler.opt[SERVICE]
+        for route in routes
+        for handler in getattr(route, "route_handlers", ())
+        if SERVICE in handler.opt
     }
 
 

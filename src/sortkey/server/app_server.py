@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from sortkey.http.connection import Defer, PendingAnswer
+from sortkey.http.pages import Pages
 from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
 from sortkey.http.response import RETRY_AFTER, ResponseWriter
 from sortkey.http.server import HttpServer
@@ -32,10 +33,12 @@ class AppServer(HttpServer):
     def __init__(self, middleware: Middleware, metrics: Metrics) -> None:
         super().__init__(metrics)
         self._middleware = middleware
+        self.pages: Pages | None = None
+        """Are shown to browsers, besides what the services have."""
         self._responses = ResponseWriter(time())
 
     def handler_for(self, peer: str) -> AppRequestHandler:
-        return AppRequestHandler(self._middleware, self._responses, peer)
+        return AppRequestHandler(self._middleware, self._responses, peer, self.pages)
 
     def each_second(self) -> None:
         self._responses.tick(time())
@@ -44,14 +47,19 @@ class AppServer(HttpServer):
 class AppRequestHandler:
     """Answers the requests of one connection."""
 
-    def __init__(self, middleware: Middleware, responses: ResponseWriter, peer: str) -> None:
+    def __init__(
+        self, middleware: Middleware, responses: ResponseWriter, peer: str, pages: Pages | None = None
+    ) -> None:
         self._middleware = middleware
         self._responses = responses
         self._peer = peer
+        self._pages = pages
         self._task: asyncio.Task[None] | None = None
         """Answers the newest request. There is one at a time, and asyncio keeps no reference to it."""
 
     def begin(self, request: Request, defer: Defer) -> bytes | None:
+        if self._pages is not None and self._pages.serves(request):
+            return self._pages.begin(request, self._peer, defer)
         try:
             exchange = exchange_for(request, self._peer)
         except RequestError as error:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -17,6 +17,7 @@ from sortkey.engine.database import Database
 from sortkey.feeds.follower import Follower
 from sortkey.http import process
 from sortkey.http.metrics import Samples
+from sortkey.http.pages import Pages
 from sortkey.http.server import HttpServer
 from sortkey.model.errors import ModelError
 from sortkey.model.sessions.async_session import AsyncSession
@@ -26,6 +27,7 @@ from sortkey.server.app import app_of
 from sortkey.server.app_server import AppServer
 from sortkey.server.idempotency import Idempotency
 from sortkey.server.metrics import Metrics, path_samples
+from sortkey.server.middleware import Middleware
 from sortkey.server.tokens import Tokens
 from sortkey.services.interface import BadSettings, Demonstrated, Maintained, Progress, Service, ServiceDefinition
 from sortkey.storage import StorageError
@@ -66,6 +68,22 @@ class Plan:
     endpoint: Endpoint | None = None
     follow: bool = True
     """Whether to run the services' change feeds and maintenance."""
+    make_pages: Callable[[Running], AbstractAsyncContextManager[Pages]] | None = None
+    """Opens the pages that browsers see, besides the services' own."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A server that is about to serve."""
+
+    plan: Plan
+    session: AsyncSession
+    services: Sequence[Service]
+    """Those of the plan, in its order."""
+    follower: Follower | None
+    metrics: Metrics
+    middleware: Middleware
+    endpoint: Server | None
 
 
 def run(plan: Plan) -> None:
@@ -122,7 +140,7 @@ class _Lifecycle:
     async def _serve_and_follow(self, session: AsyncSession, services: Sequence[Service]) -> None:
         feeds = [feed for service in services for feed in service.feeds] if self._plan.follow else []
         if not feeds:
-            await self._serve(session, services, dict)
+            await self._serve(session, services, None)
             return
         follower = Follower(session, feeds)
         async with AsyncExitStack() as stack:
@@ -130,7 +148,7 @@ class _Lifecycle:
                 await stack.enter_async_context(follower)
             except (ModelError, ClientError, BotoCoreError) as error:
                 raise _cannot_start(error) from error
-            serving = asyncio.create_task(self._serve(session, services, follower.samples))
+            serving = asyncio.create_task(self._serve(session, services, follower))
             following = asyncio.create_task(follower.ended())
             await asyncio.wait({serving, following}, return_when=asyncio.FIRST_COMPLETED)
             # A feed that failed ends the server, too: nobody would notice otherwise. Leaving this block raises it.
@@ -138,10 +156,9 @@ class _Lifecycle:
             await serving
             following.cancel()
 
-    async def _serve(
-        self, session: AsyncSession, services: Sequence[Service], feed_samples: Callable[[], Samples]
-    ) -> None:
+    async def _serve(self, session: AsyncSession, services: Sequence[Service], follower: Follower | None) -> None:
         plan, metrics = self._plan, Metrics()
+        feed_samples: Callable[[], Samples] = dict if follower is None else follower.samples
         middleware = app_of(
             services,
             lambda: path_samples(session.meter.readings()) | feed_samples(),
@@ -153,6 +170,7 @@ class _Lifecycle:
         http = AppServer(middleware, metrics)
         serving = [http.serve(plan.listening, self._one_is_ready)]
         self._servers.append(http)
+        endpoint: Server | None = None
         if plan.endpoint is not None:
             # On the same loop: a thread of its own would compete with this one for the interpreter's lock. A lookup
             # beside a busy endpoint then took 29 ms at p99 instead of 12 (medians of six alternating runs).
@@ -162,6 +180,9 @@ class _Lifecycle:
         self._unready = len(serving)
         process.tune_interpreter()
         async with AsyncExitStack() as stack:
+            if plan.make_pages is not None:
+                running = Running(plan, session, services, follower, metrics, middleware, endpoint)
+                http.pages = await stack.enter_async_context(plan.make_pages(running))
             for service in services:
                 if plan.follow and isinstance(service, Maintained):
                     await stack.enter_async_context(service.maintenance())

@@ -10,8 +10,10 @@ import itertools
 import logging
 import re
 import secrets
+from collections.abc import Mapping
 from functools import partial
 from time import perf_counter, time
+from types import MappingProxyType
 from typing import Any, Final
 
 from litestar.types import ASGIApp
@@ -47,8 +49,11 @@ class Middleware:
         body_bytes: int = BODY_BYTES,
         in_flight: int = IN_FLIGHT,
         idempotency: Idempotency | None = None,
+        services: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        """`services` are those that routes belong to, by the routes' paths as they are declared."""
         self._app = app
+        self._services = services
         self._fast = fast
         self._tokens = tokens
         self._metrics = metrics
@@ -60,6 +65,10 @@ class Middleware:
         # Request ids are unique over processes and restarts: eight random bytes, drawn once, and a number.
         self._identity = secrets.token_hex(8)
         self._numbers = itertools.count(1)
+
+    def service_of_route(self, route: str) -> str | None:
+        """The service of a route of the metrics, such as `GET /boosts/{tenant}`; None for the server's own."""
+        return self._services.get(route.partition(" ")[2])
 
     async def answer(self, exchange: Exchange) -> None:
         """Answer the exchange; an exception becomes an error answer."""

@@ -11,6 +11,7 @@ A scope may be narrower than its service:
 
     boosts:write:de                        requests whose route has the path parameter `tenant`, with this value
     pricing:read:/pricing/stores/12        requests whose path is this one or below it, by whole segments
+    console:read:pricing                   of the console, what belongs to this service
 
 Both are compared with the decoded path, as routes are. A route without `tenant` is closed to the first, and so are
 paths with empty or dotted segments to the second: what a router makes of them is not what they say.
@@ -41,6 +42,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TENANT: Final = re.compile(r"[^\s\"\\/]{1,256}")
 _PATH: Final = re.compile(r"(/[^\s\"\\/?#%]{1,256})+")
 RIGHTS: Final = ("read", "write")
+CONSOLE: Final = "console"
+"""In the place of a service: the console."""
 TENANT: Final = "tenant"
 """The path parameter that names a request's tenant."""
 _UNSAFE: Final = frozenset({"", ".", ".."})
@@ -128,10 +131,10 @@ class NoTokens:
     """
 
     def __init__(self, hosts: AllowedHosts) -> None:
-        self._hosts = hosts
+        self.hosts = hosts
 
     def check_host(self, host: bytes) -> None:
-        if not self._hosts.admits(host):
+        if not self.hosts.admits(host):
             raise api_error(403, rejection(host, "--tokens"))
 
     def check(self, asked: Asked, scope: str) -> str | None:  # noqa: ARG002
@@ -153,7 +156,7 @@ class KnownTokens:
         """Any host: a page that leads its name here still has no token."""
 
     def check(self, asked: Asked, scope: str) -> str | None:
-        holder = self._holder(asked.headers.get(b"authorization", b""))
+        holder = self.holder(asked.headers.get(b"authorization", b""))
         granted = [each for each in holder.scopes if each.general == scope]
         if not granted:
             raise api_error(403, f"The token {holder.name!r} lacks the scope {scope!r}.")
@@ -171,7 +174,8 @@ class KnownTokens:
                         f"{service} names a tenant; for a part of its paths, use {scope.general}:/PATH"
                     )
 
-    def _holder(self, authorization: bytes) -> Holder:
+    def holder(self, authorization: bytes) -> Holder:
+        """Whose token this header has. Raises ApiError."""
         if authorization[: len(_PREFIX)].lower() != _PREFIX:
             raise api_error(401, "A token is required: send 'Authorization: Bearer TOKEN'.", www_authenticate="Bearer")
         digest = hashlib.sha256(authorization[len(_PREFIX) :].strip()).digest()
@@ -217,9 +221,12 @@ def read_scopes(scopes: Collection[str], services: Collection[str]) -> tuple[Sco
 def _scope(text: str, services: Collection[str]) -> Scope:
     service, _, rest = text.partition(":")
     right, colon, only = rest.partition(":")
-    if service not in services or right not in RIGHTS:
-        known = ", ".join(f"{name}:{right}" for name in sorted(services) for right in RIGHTS) or "none"
+    if (service not in services and service != CONSOLE) or right not in RIGHTS:
+        known = ", ".join(f"{name}:{right}" for name in (*sorted(services), CONSOLE) for right in RIGHTS)
         raise BadTokens(f"unknown scope {text!r}; the scopes are {known}; :TENANT or :/PATH behind one restricts it")
+    if service == CONSOLE and colon and only not in services:
+        there = ", ".join(sorted(services)) or "none"
+        raise BadTokens(f"the scope {text!r} names no service; there are {there}")
     if only.startswith("/"):
         if not _PATH.fullmatch(only) or _UNSAFE.intersection(only.split("/")[1:]):
             raise BadTokens(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import nlargest
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from sortkey.limits import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
 
@@ -140,6 +140,17 @@ class Load(Generic[K]):
     write_error: float
 
 
+class Totals(NamedTuple):
+    """What one partition has served in a window."""
+
+    requests: float
+    read_units: float
+    write_units: float
+
+
+NOTHING: Final = Totals(0.0, 0.0, 0.0)
+
+
 class PartitionCounts(Generic[K]):
     """Two windows are kept, the current one and the one before, each with one sketch for reads and one for writes. The
     answer is the sum of both, so it covers at least a whole window, once there was one."""
@@ -168,6 +179,14 @@ class PartitionCounts(Generic[K]):
     def seconds(self, now: float) -> float:
         """How long the windows have lasted."""
         return now - (self._began if self._before is None else self._before._began)
+
+    def window(self) -> dict[K, Totals]:
+        """What each partition has served in the current window."""
+        found = {key: Totals(count.requests, count.units, 0.0) for key, count in self.reads}
+        for key, count in self.writes:
+            requests, read_units, _ = found.get(key, NOTHING)
+            found[key] = Totals(requests + count.requests, read_units, count.units)
+        return found
 
     def hottest(self, number: int) -> list[Load[K]]:
         """The partitions that served most, by their share of what DynamoDB allows one partition."""

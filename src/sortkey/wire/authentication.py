@@ -27,6 +27,7 @@ delete a policy, as an account's root may, so that nobody is locked out for good
 
 from __future__ import annotations
 
+import hmac
 import re
 import shlex
 import stat
@@ -120,7 +121,17 @@ class KeyAuthentication:
 
     def admit(self, request: Request, policies: PolicyBook) -> Caller | None:
         now = self._clock.now()
-        key_id = signature.verify(request, self._secret, now, self._region)
+        return self._caller(signature.verify(request, self._secret, now, self._region), policies, now)
+
+    def caller(self, key_id: str, secret: str, policies: PolicyBook) -> Caller | None:
+        """Who sends a key's secret instead of a signature made with it. Raises UnknownKey."""
+        key = self._keys.get(key_id)
+        known = "" if key is None else key.secret
+        if not hmac.compare_digest(known.encode(), secret.encode()) or key is None:
+            raise UnknownKey(key_id)
+        return self._caller(key_id, policies, self._clock.now())
+
+    def _caller(self, key_id: str, policies: PolicyBook, now: float) -> Caller | None:
         rights, current = self._rights.get(key_id), policies.current()
         if rights is None and not current:
             return None
@@ -148,6 +159,10 @@ class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     secret: str
     region: str | None = None
     tables: dict[str, Right] | None = None
+
+
+class UnknownKey(Exception):
+    """There is no such key, or it has another secret."""
 
 
 class BadKeysFile(Exception):

@@ -33,6 +33,7 @@ from sortkey.engine.tables.core import Answer
 from sortkey.errors import DynamoDBError, InternalServerError, ThrottlingException, UnknownOperationException
 from sortkey.http.connection import Defer, PendingAnswer
 from sortkey.http.metrics import OK, RequestMetrics, Samples, render
+from sortkey.http.pages import Pages
 from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
 from sortkey.http.response import RETRY_AFTER
 from sortkey.limits import MIB
@@ -99,6 +100,8 @@ class Endpoint:
         self._costly = CostlyWrites(database, slices, scheduler.submit, self._fail)
         self._responses = responses
         self._scrape = scrape
+        self.pages: Pages | None = None
+        """Are shown to browsers."""
         has_faults = database.faults is not None
         self._routes = {target: Route(operation, metrics, has_faults) for target, operation in messages.TARGETS.items()}
         self._unknown = metrics.requests(UNKNOWN)
@@ -121,6 +124,8 @@ class Endpoint:
         started = monotonic()
         route = self._routes.get(request.headers.get(b"x-amz-target", b""))
         if route is None or request.method != b"POST":
+            if self.pages is not None and self.pages.serves(request):
+                return self.pages.begin(request, "", defer)
             return self._answer_other(request)
         try:
             caller = self._authentication.admit(request, self._policies)

@@ -6,8 +6,9 @@ import asyncio
 import secrets
 import socket
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -20,6 +21,7 @@ from sortkey.engine.tables.core import Settings
 from sortkey.http import process
 from sortkey.http.listener import AllowedHosts, CannotListen, is_loopback
 from sortkey.http.metrics import Samples, merged
+from sortkey.http.pages import Pages
 from sortkey.http.server import HttpServer
 from sortkey.wire import authentication
 from sortkey.wire.authentication import Authentication, KeyAuthentication, NoAuthentication
@@ -75,6 +77,10 @@ class Server(HttpServer):
             self._samples_of_all_workers,
         )
 
+    def show(self, pages: Pages) -> None:
+        """Show these to browsers, besides health and metrics."""
+        self._endpoint.pages = pages
+
     async def serve(self, listening: socket.socket, ready: Callable[[], None]) -> None:
         try:
             await super().serve(listening, ready)
@@ -98,6 +104,10 @@ class Server(HttpServer):
             "sortkey_queued_writes": self._scheduler.queued,
             "sortkey_commits_total": self._database.store.queue.commits,
         }
+
+    def requests_of_all_workers(self) -> Samples:
+        """Those of requests alone, for who looks at them each second."""
+        return merged([self._samples(), *self._other_workers.samples()])
 
     def _samples_of_all_workers(self) -> Samples:
         shared = {"sortkey_store_bytes": float(self._database.store.bytes_used())}
@@ -138,12 +148,27 @@ def authentication_for(options: Options) -> Authentication:
     return NoAuthentication(AllowedHosts((options.host, *options.allowed_hosts)), options.allowed_origins)
 
 
+class Serving(NamedTuple):
+    """An endpoint that is about to serve."""
+
+    options: Options
+    database: Database
+    authentication: Authentication
+    server: Server
+    listening: socket.socket
+
+
+MakePages = Callable[[Serving], AbstractAsyncContextManager[Pages]]
+"""Opens the pages that an endpoint shows to browsers, until it has served."""
+
+
 def serve(
     options: Options,
     authentication: Authentication,
     listening: socket.socket,
     other_workers: OtherWorkers,
     ready: Callable[[Server], None],
+    make_pages: MakePages | None = None,
 ) -> None:
     """Serve until a signal or `Server.stop`. Then everything that was answered is on disk, and the folder is closed."""
 
@@ -151,7 +176,11 @@ def serve(
         single = isinstance(other_workers, NoOtherWorkers)
         server = Server(database, authentication, other_workers, single, options.write_wait)
         process.on_stop_signal(server.stop)
-        await server.serve(listening, lambda: ready(server))
+        async with AsyncExitStack() as stack:
+            if make_pages is not None:
+                serving = Serving(options, database, authentication, server, listening)
+                server.show(await stack.enter_async_context(make_pages(serving)))
+            await server.serve(listening, lambda: ready(server))
 
     settings = Settings(delivers_to_kinesis=options.kinesis is not None, buckets=options.buckets)
     database = open_database(options.data, options.faults, settings)

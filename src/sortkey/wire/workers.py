@@ -27,7 +27,7 @@ from typing import Final
 from sortkey.clock import monotonic
 from sortkey.http.listener import listen
 from sortkey.wire.metrics import MetricsFolder
-from sortkey.wire.server import Options, Server, authentication_for, serve
+from sortkey.wire.server import MakePages, Options, Server, authentication_for, serve
 
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 10.0
@@ -38,13 +38,15 @@ LAST_TRY: Final = 5
 class Worker:
     """One process, and the pipe on which it reports that it serves."""
 
-    def __init__(self, context: SpawnContext, options: Options, folder: Path, number: int) -> None:
+    def __init__(
+        self, context: SpawnContext, options: Options, folder: Path, number: int, make_pages: MakePages | None
+    ) -> None:
         self.number = number
         self.serving = False
         self.reports: Connection
         self.reports, theirs = context.Pipe(duplex=False)
         self.process: SpawnProcess = context.Process(
-            target=work, args=(options, folder, number, theirs), name=f"sortkey-worker-{number}"
+            target=work, args=(options, folder, number, theirs, make_pages), name=f"sortkey-worker-{number}"
         )
         self.process.start()
         theirs.close()
@@ -58,11 +60,15 @@ class Worker:
 
 
 class Supervisor:
-    def __init__(self, options: Options, number: int, ready: Callable[[], None]) -> None:
-        """`options` has the real port, never 0; `ready` is called once all workers serve."""
+    def __init__(
+        self, options: Options, number: int, ready: Callable[[], None], make_pages: MakePages | None = None
+    ) -> None:
+        """`options` has the real port, never 0; `ready` is called once all workers serve. `make_pages` is called in
+        each of them, so it can be pickled."""
         self._options = options
         self._number = number
         self._ready = ready
+        self._make_pages = make_pages
         self._context = multiprocessing.get_context("spawn")
         self._workers: dict[int, Worker] = {}
         self._failures: dict[int, int] = {}
@@ -114,7 +120,7 @@ class Supervisor:
             self._ready()
 
     def _start(self, folder: Path, number: int) -> None:
-        self._workers[number] = Worker(self._context, self._options, folder, number)
+        self._workers[number] = Worker(self._context, self._options, folder, number, self._make_pages)
 
     def _stop(self) -> None:
         self._stopping = True
@@ -152,7 +158,7 @@ class Supervisor:
             self._stop()
 
 
-def work(options: Options, folder: Path, number: int, reports: Connection) -> None:
+def work(options: Options, folder: Path, number: int, reports: Connection, make_pages: MakePages | None = None) -> None:
     """The main function of a worker."""
     parent = multiprocessing.parent_process()
 
@@ -163,4 +169,4 @@ def work(options: Options, folder: Path, number: int, reports: Connection) -> No
         reports.close()
 
     listening = listen(options.host, options.port, shared=True)
-    serve(options, authentication_for(options), listening, MetricsFolder(folder, number), ready)
+    serve(options, authentication_for(options), listening, MetricsFolder(folder, number), ready, make_pages)

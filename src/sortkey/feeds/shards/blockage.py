@@ -29,6 +29,10 @@ class Blockages:
     def end(self, blockage: Blockage) -> None:
         self._lasting.pop(blockage.what, None)
 
+    def lasting(self) -> list[Blockage]:
+        """Those that last now, the longest first."""
+        return sorted(self._lasting.values(), key=lambda each: -each.seconds)
+
     def samples(self, prefix: str, label: str) -> Samples:
         """`label` is empty, or one of a feed."""
         lasting = list(self._lasting.values())
@@ -50,6 +54,8 @@ class Blockage:
         """What is blocked, for the log."""
         self.error = ""
         """The class of the last error."""
+        self.reason = ""
+        """The last error in words."""
         self._blockages = blockages
         self._clock = clock
         self._began: float | None = None
@@ -76,6 +82,7 @@ class Blockage:
         """It begins, or goes on. `trace` logs where the error comes from, when it begins."""
         now = self._clock.monotonic()
         self.error = type(error).__qualname__
+        self.reason = describe(error)
         self._tries += 1
         if self._began is None:
             self._began, self._logged = now, now
@@ -84,12 +91,12 @@ class Blockage:
             _logger.warning(
                 "%s: blocked, and tried again until it succeeds: %s",
                 self.what,
-                describe(error),
+                self.reason,
                 exc_info=error if trace else None,
             )
         elif now - self._logged >= REPEAT_SECONDS:
             self._logged = now
-            _logger.warning("%s: blocked since %s, %d tries: %s", self.what, self._since, self._tries, describe(error))
+            _logger.warning("%s: blocked since %s, %d tries: %s", self.what, self._since, self._tries, self.reason)
 
     def over(self) -> None:
         """Something succeeded."""

@@ -41,6 +41,7 @@ from sortkey.model.calls.wanted_items import (
 from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders
 from sortkey.model.changes.query_filter import QueryFilter
+from sortkey.model.costs.meter import Meter
 from sortkey.model.errors import CursorError, KeyPartError, NoAccessPath
 from sortkey.model.fields.codec import Row
 from sortkey.model.items.access_path import AccessPath
@@ -201,7 +202,7 @@ def page(
     parts: Parts = ALL_PARTS,
 ) -> Steps[Page[T]]:
     path = context.adapt(path)
-    request = query_of(path, where, descending, consistent=False)
+    request = query_of(path, where, descending, consistent=False, meter=context.meter)
     cursors = Cursors(context.secret, path, request)
     start = None if window.cursor is None else cursors.decode(window.cursor)
     query = dict(request)
@@ -253,12 +254,17 @@ def _fill(
             return items, rows, start
 
 
-def query_of(path: AccessPath[Any], where: Where | None, descending: bool, consistent: bool) -> dict[str, Any]:
-    """The Query of a path, with its filter and options."""
+def query_of(
+    path: AccessPath[Any], where: Where | None, descending: bool, consistent: bool, meter: Meter | None = None
+) -> dict[str, Any]:
+    """The Query of a path, with its filter and options. The meter is told which fields the filter has."""
     request = path.request()
     if where is not None and not requires_nothing(where):
         placeholders = Placeholders()
-        expression = QueryFilter(path, where).expression(placeholders)
+        query_filter = QueryFilter(path, where)
+        if meter is not None:
+            meter.filtered(path.name, query_filter.fields)
+        expression = query_filter.expression(placeholders)
         if expression is not None:
             request["FilterExpression"] = expression
             request = placeholders.added_to(request)
@@ -335,7 +341,7 @@ def first(
 ) -> Steps[T | None]:
     """The first item, read with as few rows as possible."""
     path = context.adapt(path)
-    query = query_of(path, where, descending, consistent)
+    query = query_of(path, where, descending, consistent, context.meter)
     wanted = wanted_items(path, where, undecodable, most=1)
     start: ChunkStart = None
     while True:
@@ -350,7 +356,7 @@ def count(
     """The number of items that `iterate` gives. Only decoding tells which rows are items of the class; of whole items,
     it takes less time than a projection of the keys takes in the store."""
     path = context.adapt(path)
-    query = query_of(path, where, False, consistent)
+    query = query_of(path, where, False, consistent, context.meter)
     wanted = wanted_items(path, where, undecodable)
     if path.is_sharded:
         total = yield from sharded_queries.count(context, path, query, wanted)

@@ -29,6 +29,11 @@ class RowFilter:
         self._requirement = Requirement(schema, where, given)
 
     @property
+    def fields(self) -> set[str]:
+        """The fields that it compares."""
+        return self._requirement.fields
+
+    @property
     def accepts(self) -> Callable[[Any], bool] | None:
         """The test of the items; None if the store judges all rows."""
         schema, requirement = self._schema, self._requirement
@@ -56,7 +61,7 @@ class QueryFilter(RowFilter):
         stale = path.layout.lossy if path.layout.index is None else path.layout.lossy.union(path.schema.primary.fields)
         given = {name: value for name, value in path.given.items() if name not in stale}
         super().__init__(path.schema, where, given)
-        fields = self._requirement.fields
+        fields = self.fields
         keys = {part.name for part in path.layout.attributes}
         held = {name for name in path.schema.index_sources if not keys.isdisjoint(path.schema.attributes_with(name))}
         for field in fields & (path.layout.unfiltered | held - given.keys()):

@@ -24,7 +24,7 @@ from typing import Any, Final, Protocol
 
 from sortkey.model.fields.codec import Row
 from sortkey.model.keys.key_layout import partition_attributes
-from sortkey.values.partition_counts import Load, PartitionCounts
+from sortkey.values.partition_counts import Load, PartitionCounts, Totals
 
 Members = Mapping[str, Any]
 
@@ -72,6 +72,8 @@ class Reading:
     """Blocks of 4 KB that the read units stand for. Each request is rounded up, so this bounds the size of the rows."""
     write_units: float = 0.0
     """Those of `units` that are write units, with those of the indexes."""
+    filtered_by: frozenset[str] = frozenset()
+    """The fields that filters on the path have compared."""
 
     @property
     def read_units(self) -> float:
@@ -96,6 +98,7 @@ class _Sums:
         "ahead",
         "blocks",
         "calls",
+        "filtered_by",
         "rows_read",
         "rows_returned",
         "seconds",
@@ -110,6 +113,7 @@ class _Sums:
         self.calls = self.rows_read = self.rows_returned = self.unrecognised = self.undecodable = self.ahead = 0
         self.units = self.seconds = self.blocks = self.written = 0.0
         self.warned = False
+        self.filtered_by: frozenset[str] = frozenset()
 
     def reading(self, path: str) -> Reading:
         return Reading(
@@ -123,6 +127,7 @@ class _Sums:
             self.undecodable,
             self.blocks,
             self.written,
+            self.filtered_by,
         )
 
 
@@ -191,6 +196,13 @@ class Meter:
             path,
             reading.amplification,
         )
+
+    def filtered(self, path: str, fields: Iterable[str]) -> None:
+        """Adds the fields of a filter."""
+        with self._lock:
+            sums = self._paths[path]
+            # They are fields of the class, so there are never many.
+            sums.filtered_by = sums.filtered_by.union(fields)
 
     def read_ahead(self, path: str, rows: int) -> None:
         """Adds rows that the merge of a sharded path read and did not need; an index would not read fewer."""
@@ -337,6 +349,12 @@ class PartitionMeter:
             self._turn(now)
             seconds, loads = self._counts.seconds(now), self._counts.hottest(number)
         return [_reading(load, seconds) for load in loads]
+
+    def window(self) -> tuple[float, dict[Partition, Totals]]:
+        """When the current window is over, and what each partition has served in it until now."""
+        with self._lock:
+            self._turn(self._monotonic())
+            return self._counts.ends, self._counts.window()
 
     def _turn(self, now: float) -> None:
         """Begin a new window if the current one is over."""

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar, overload
+from dataclasses import replace
+from typing import Any, Final, TypeVar, overload
 
 from sortkey.model.calls.steps import Context, Steps
+from sortkey.model.costs.meter import Meter
 from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.sessions.runners import AsyncRunner
 from sortkey.model.sessions.session import Session
 
 T = TypeVar("T")
+
+TIMEOUT: Final = 30.0
+"""Of the calls of an unmetered session."""
 
 
 def context_of(session: AsyncSession) -> Context:
@@ -20,6 +26,12 @@ def context_of(session: AsyncSession) -> Context:
 async def run_steps(session: AsyncSession, steps: Steps[T]) -> T:
     """Carry out the steps of a pattern, with the session's timeout, retries and meter."""
     return await session._run(steps)
+
+
+def unmetered(session: AsyncSession) -> AsyncSession:
+    """The same store in a session whose calls the session's meter does not count. Closing either closes the store."""
+    context = replace(session._context, meter=Meter())
+    return AsyncSession(AsyncRunner(session.client, context, TIMEOUT), session._declared)
 
 
 @overload

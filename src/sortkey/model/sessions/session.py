@@ -327,7 +327,7 @@ class Session:
         with these fields and those of the keys. With `whole`, partial items of an index are read again as `whole`
         does."""
         path = self._context.adapt(path)
-        query = queries.query_of(path, where, descending, consistent)
+        query = queries.query_of(path, where, descending, consistent, self._context.meter)
         wanted = wanted_items(path, where, undecodable, limit, Parts(only, whole))
         start: queries.ChunkStart = None
         while True:

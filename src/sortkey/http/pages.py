@@ -1,0 +1,16 @@
+"""Pages that a server shows besides what it is for. The console is one; a server knows only this interface."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sortkey.http.connection import Defer
+from sortkey.http.request_parser import Request
+
+
+class Pages(Protocol):
+    def serves(self, request: Request) -> bool:
+        """Whether the request is for the pages. The server asks this only of requests that may be."""
+
+    def begin(self, request: Request, peer: str, defer: Defer) -> bytes | None:
+        """As `RequestHandler.begin`, for a request from this address. Checks itself who sends it."""

@@ -1,0 +1,1 @@
+"""Tables, access paths, raw requests and edits, as the console's page shows them."""

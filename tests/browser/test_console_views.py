@@ -1,0 +1,165 @@
+"""Every view of the console, on the demonstration data that moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from tests.browser.chromium import needs_chromium
+from tests.browser.console import Console, demonstration, needs_axe
+
+pytestmark = [needs_chromium, needs_axe]
+
+# A view, what it shows, and what is there when it has its data.
+VIEWS = {
+    "overview": ("Requests a second", ".charts"),
+    "data": ("BoostRow.key", ".ask .cost"),
+    "paths": ("Read ÷ returned", "tbody tr:nth-child(5)"),
+    "heat": ("Hottest partitions", "tbody tr:nth-child(5)"),
+    "changes": ("Live tail", ".change"),
+    "designer": ("Customer", ".designed .panel"),
+    "stories/boosts": ("partners are boosted", ".chip.on"),
+    "stories/social": ("Leaderboard", ".people .mutual"),
+    "stories/favourites": ("Top list", "tbody tr:nth-child(5)"),
+    "stories/goals": ("Ana Silva", ".goal"),
+    "stories/pricing": ("P001 costs", ".price"),
+}
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with demonstration() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
+    with Console(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+def shown(console: Console, view: str) -> None:
+    text, data = VIEWS[view]
+    console.wait_for_text(text)
+    console.wait_for(f"document.querySelector('main {data}') !== null")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_shows_its_data_on_any_screen(url: str, console: Console, view: str) -> None:
+    console.open(url, view)
+    shown(console, view)
+    assert console.count(".problem") == 0
+    assert console.run("document.title").endswith("· Sortkey")
+    for dark in (False, True):
+        console.show_as(dark=dark)
+        background = console.run("getComputedStyle(document.documentElement).backgroundColor")
+        assert (background == "rgb(18, 20, 22)") == dark
+        assert console.violations() == []
+    console.show_as(400)
+    assert not console.is_too_wide()
+    assert console.problems() == []
+
+
+@pytest.mark.parametrize("tab", ["Feeds", "Dead letters", "Timers"])
+def test_a_tab_of_changes_is_accessible(url: str, console: Console, tab: str) -> None:
+    console.open(url, "changes")
+    console.click(tab)
+    console.wait_for("document.querySelector('main .panel, main .empty') !== null")
+    assert console.violations() == []
+
+
+def test_the_theme_can_be_chosen(url: str, console: Console) -> None:
+    console.open(url)
+    for theme in ("dark", "light", "system"):
+        console.click("Theme")
+        console.wait_for_text(f"Theme: {theme}")
+    assert console.run("document.documentElement.dataset.theme") is None
+
+
+# Tab, Enter and the arrows alone: to a table's rows, into one of them, and back.
+def test_the_keyboard_reaches_a_row(url: str, console: Console) -> None:
+    def tab_to(condition: str) -> None:
+        for step in count():
+            assert step < 60, f"not reached: {condition}"
+            console.press("Tab")
+            if console.run(f"((each) => {condition})(document.activeElement)"):
+                return
+
+    console.open(url)
+    console.wait_for_text("Services")
+    console.press("Tab")
+    assert console.run("document.activeElement.textContent") == "Skip to the content"
+    tab_to("each.textContent === 'Data'")
+    console.press("Enter")
+    shown(console, "data")
+    console.wait_for_text("Query on the table")
+    tab_to("each.textContent === 'Read'")
+    assert console.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    console.press("Enter")
+    console.wait_for("document.querySelector('[role=grid] .grid-body [role=row]') !== null")
+    tab_to("each.getAttribute('role') === 'grid'")
+    console.press("ArrowDown", 3)
+    console.press("ArrowRight")
+    current = console.wait_for("document.activeElement.getAttribute('aria-activedescendant')")
+    assert console.run(f"document.getElementById({current!r}).parentElement.getAttribute('aria-rowindex')") == "5"
+    console.press(" ")
+    console.wait_for("document.querySelector('[role=row][aria-selected=true]') !== null")
+    console.press("Enter")
+    console.wait_for("document.querySelector('dialog[open] .item') !== null")
+    console.press("Escape")
+    console.wait_for("document.querySelector('dialog') === null")
+    assert console.run("document.activeElement.getAttribute('role')") == "grid"
+
+
+def test_an_access_path_is_browsed_page_by_page(url: str, console: Console) -> None:
+    console.open(url, "data")
+    console.click("prices")
+    console.wait_for_text("STORE#{store}")
+    console.wait_for("document.querySelector('.ask input[list]').value !== ''")
+    console.fill(".ask input[list]", "12345")
+    console.wait_for_text("Query on the table")
+    console.click("Read")
+    console.wait_for_text("50 rows, and more")
+    console.click("Next page")
+    console.wait_for_text("100 rows, and more")
+    console.click("Code")
+    console.wait_for_text("Python, boto3")
+    assert "12345" in console.text("dialog .code")
+    console.click("AWS CLI")
+    console.wait_for_text("aws dynamodb query")
+    console.press("Escape")
+    assert "12345" not in console.run("location.href")
+
+
+def test_a_scan_has_its_price_before_it_runs(url: str, console: Console) -> None:
+    console.open(url, "data")
+    console.click("prices")
+    console.click("Query and scan")
+    console.wait_for("/All \\d+ pages: .*units/.test(document.querySelector('.cost')?.innerText)")
+    assert console.count("[role=grid]") == 0
+
+
+def test_a_count_follows_its_mark(url: str, console: Console) -> None:
+    console.open(url, "stories/favourites")
+    console.wait_for_text("Mark it for ada", "r0007")
+    if "Unmark it" in console.text():
+        console.click("Unmark it")
+        console.wait_for_text("Mark it for ada")
+    console.click("Mark it")
+    console.wait_for_text("Unmark it for ada")
+    counted = "Number(document.querySelector('.figures .number').innerText.replace(',', ''))"
+    marked = console.wait_for(counted)
+    console.click("Unmark it")
+    console.wait_for(f"{counted} !== {marked}")
+
+
+def test_a_change_of_a_price_takes_effect_while_one_watches(url: str, console: Console) -> None:
+    console.open(url, "stories/pricing")
+    console.wait_for_text("P001 costs")
+    console.run("""fetch("/pricing/changes", { method: "POST", headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(
+        { store: "12345", product: "P001", amount: 987.65, effectiveAt: new Date(Date.now() + 1000) }) })
+      .then((answer) => answer.status)""")
+    console.wait_for_text("P001 costs 987.65 EUR now")

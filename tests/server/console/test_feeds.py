@@ -1,0 +1,117 @@
+"""Change feeds, dead letters and timers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import sortkey as sk
+from tests.server.console.consoles import SHOP, Opened, Order, run
+
+
+class Printer:
+    """Prints orders, if it can."""
+
+    def __init__(self) -> None:
+        self.broken = True
+        self.printed: list[int] = []
+
+    async def print(self, changes: Sequence[sk.Change[Order]]) -> None:
+        for change in changes:
+            if change.new is not None:
+                if self.broken and change.new.number == 13:
+                    raise ValueError("paper jam")
+                self.printed.append(change.new.number)
+
+    def feed(self) -> sk.feeds.ChangeFeed[Any]:
+        return sk.feeds.ChangeFeed("printer", Order, self.print, attempts=1)
+
+
+async def never(due: Any) -> None:
+    raise AssertionError(due)
+
+
+SENDING = sk.patterns.schedule("sending", Order, at="placed")
+
+
+async def until_dead(shop: Opened) -> dict[str, Any]:
+    """The feed, once it has given up a change."""
+    async with asyncio.timeout(30):
+        while True:
+            (feed, *_) = (await shop.page.call("feeds"))["feeds"]
+            if feed["dead"]:
+                return dict(feed)
+            await asyncio.sleep(0.05)
+
+
+def test_a_dead_letter_is_shown_sent_again_and_gone() -> None:
+    printer = Printer()
+
+    async def use(shop: Opened) -> None:
+        for number in (12, 13, 14):
+            await shop.session.put(Order(customer="ada", number=number))
+        feed = await until_dead(shop)
+        assert (feed["service"], feed["table"], feed["following"]) == ("shop", SHOP.name, True)
+        (shard,) = feed["shards"]
+        assert (shard["here"], shard["state"]) == (True, "open")
+        found = await shop.page.call("letters", service="shop")
+        (letter,) = found["letters"]
+        assert ("paper jam" in letter["reason"], letter["kind"], found["next"]) == (True, "change", None)
+        assert letter["record"]["dynamodb"]["NewImage"]["customer"] == {"S": "ada"}
+        assert (await shop.page.call("letters", service="shop", reason="toner"))["letters"] == []
+        act = {"service": "shop", "ids": [letter["id"]]}
+        failed = await shop.page.call("letters/act", **act, action="retry")
+        assert [each["outcome"] for each in failed["results"]] == ["failed"]
+        printer.broken = False
+        sent = await shop.page.call("letters/act", **act, action="retry")
+        assert [each["outcome"] for each in sent["results"]] == ["sent"]
+        assert printer.printed == [12, 14, 13]
+        assert (await shop.page.call("letters", service="shop"))["letters"] == []
+
+    run(use, feeds=[printer.feed()])
+
+
+def test_a_letter_is_dropped_and_other_ids_are_errors() -> None:
+    async def use(shop: Opened) -> None:
+        await shop.session.put(Order(customer="ada", number=13))
+        await until_dead(shop)
+        (letter,) = (await shop.page.call("letters", service="shop"))["letters"]
+        act = {"service": "shop", "ids": [letter["id"]], "action": "drop"}
+        assert (await shop.page.call("letters/act", **act))["results"][0]["outcome"] == "dropped"
+        for wrong in ({**act, "ids": ["nonsense"]}, {**act, "ids": []}, {**act, "action": "burn"}):
+            assert (await shop.page.post("letters/act", wrong)).status == 400
+        assert (await shop.page.post("letters/act", {**act, "service": "none"})).status == 404
+        assert (await shop.page.post("letters", {"service": "shop", "after": 7})).status == 400
+
+    run(use, feeds=[Printer().feed()])
+
+
+def test_what_is_wrong_with_a_feed_is_a_finding() -> None:
+    async def use(shop: Opened) -> None:
+        await shop.session.put(Order(customer="ada", number=13))
+        await until_dead(shop)
+        wrong = (await shop.page.call("overview"))["findings"]
+        assert any(each["subject"] == "feed printer" and "given up 1 " in each["found"] for each in wrong)
+
+    run(use, feeds=[Printer().feed()])
+
+
+def test_timers_are_shown_before_they_are_due() -> None:
+    later = datetime.now(UTC) + timedelta(days=2)
+
+    async def use(shop: Opened) -> None:
+        await shop.session.put(Order(customer="ada", number=1, placed=later))
+        async with asyncio.timeout(30):
+            while not (due := (await shop.page.call("timers"))["timers"]):
+                await asyncio.sleep(0.05)
+        (timer,) = due
+        assert (timer["schedule"], timer["service"], timer["overdue"]) == ("sending", "shop", False)
+        assert timer["group"]["customer"] == "ada"
+        assert (await shop.page.call("timers", days=1))["timers"] == []
+        assert (await shop.page.call("timers", schedule="other"))["timers"] == []
+        overview = await shop.page.call("overview")
+        assert overview["timers"][0]["schedule"] == "sending"
+
+    run(use, feeds=[sk.feeds.Timers(SENDING, never)])
