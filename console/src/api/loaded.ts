@@ -15,11 +15,13 @@ interface State<Answer> extends Omit<Loaded<Answer>, "reload"> {
   key: string;
 }
 
-/** Loads when what it depends on changes, when the server returns, and every so many milliseconds if given. */
+/** Loads when what it depends on changes, when the server returns, and every so many milliseconds if given. `kept`: the
+ * answer before stays until the next is there. */
 export function useLoaded<Answer>(
   load: (() => Promise<Answer>) | undefined,
   depends: readonly unknown[],
   every?: number,
+  kept = false,
 ): Loaded<Answer> {
   const [state, setState] = useState<State<Answer>>({ key: "", value: undefined, error: undefined, loading: true });
   const [turn, setTurn] = useState(0);
@@ -49,7 +51,7 @@ export function useLoaded<Answer>(
     return () => clearInterval(timer);
   }, [every]);
 
-  // What was loaded for something else is not shown for this.
-  const shown = state.key === key ? state : { value: undefined, error: undefined, loading: true };
+  // What was loaded for something else is not shown for this, but in views that would jump.
+  const shown = state.key === key ? state : { value: kept ? state.value : undefined, error: undefined, loading: true };
   return { ...shown, reload: () => setTurn((before) => before + 1) };
 }
