@@ -1,5 +1,5 @@
 // What a view has loaded: the last answer stays while the next is under way, or while the server is away.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { returns } from "./connection.ts";
 import { RequestError } from "./requests.ts";
 
@@ -10,32 +10,34 @@ export interface Loaded<Answer> {
   reload: () => void;
 }
 
-/** Loads when what it depends on changes, when the server returns, and every so many milliseconds if given. */
+interface State<Answer> extends Omit<Loaded<Answer>, "reload"> {
+  /** What it depends on. */
+  key: string;
+}
+
+/** Loads when what it depends on changes, when the server returns, and every so many milliseconds if given. `kept`: the
+ * answer before stays until the next is there. */
 export function useLoaded<Answer>(
   load: (() => Promise<Answer>) | undefined,
   depends: readonly unknown[],
   every?: number,
+  kept = false,
 ): Loaded<Answer> {
-  const [state, setState] = useState<Omit<Loaded<Answer>, "reload">>({ value: undefined, error: undefined, loading: true });
+  const [state, setState] = useState<State<Answer>>({ key: "", value: undefined, error: undefined, loading: true });
   const [turn, setTurn] = useState(0);
   const key = JSON.stringify(depends);
-  const shown = useRef(key);
 
   useEffect(() => {
     let ours = true;
     if (!load) {
-      setState({ value: undefined, error: undefined, loading: false });
+      setState({ key, value: undefined, error: undefined, loading: false });
       return undefined;
     }
-    if (shown.current !== key) {
-      shown.current = key;
-      setState({ value: undefined, error: undefined, loading: true });
-    }
     load().then(
-      (value) => ours && setState({ value, error: undefined, loading: false }),
+      (value) => ours && setState({ key, value, error: undefined, loading: false }),
       (error: unknown) => {
         if (!(error instanceof RequestError)) throw error;
-        if (ours) setState((before) => ({ value: before.value, error, loading: false }));
+        if (ours) setState((before) => ({ key, value: before.key === key ? before.value : undefined, error, loading: false }));
       },
     );
     return () => {
@@ -49,5 +51,7 @@ export function useLoaded<Answer>(
     return () => clearInterval(timer);
   }, [every]);
 
-  return { ...state, reload: () => setTurn((before) => before + 1) };
+  // What was loaded for something else is not shown for this, but in views that would jump.
+  const shown = state.key === key ? state : { value: kept ? state.value : undefined, error: undefined, loading: true };
+  return { ...shown, reload: () => setTurn((before) => before + 1) };
 }

@@ -16,8 +16,7 @@ export function Login() {
   }, []);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    setTried(true);
-    void login(keys ? `${id.trim()}:${token.trim()}` : token.trim());
+    void login(keys ? `${id.trim()}:${token.trim()}` : token.trim()).then(() => setTried(true));
   };
   return (
     <main id="main" class="login">
@@ -47,7 +46,7 @@ export function Login() {
         </button>
         {tried && asked.value && (
           <p class="problem" role="alert">
-            <Sign tone="bad" /> {asked.value}
+            <Sign tone="bad" /> {keys ? "The server does not accept this key." : asked.value}
           </p>
         )}
         {failed.value && <Problem error={failed.value} />}

@@ -27,7 +27,7 @@ export function Tail() {
       {(value) => {
         const streamed = value.tables.filter(({ stream }) => stream !== null);
         if (streamed.length === 0) {
-          return <Empty>No table has a stream. Declare one (sk.Table(…, stream=True)), or enable it with UpdateTable; its changes appear here.</Empty>;
+          return <Empty>No table has a stream. Declare one, as in sk.Table("orders", stream="NEW_AND_OLD_IMAGES"), or enable it by UpdateTable; its changes appear here.</Empty>;
         }
         const table = streamed.find(({ name }) => name === followed.value) ?? streamed.find(({ service }) => service !== "sortkey" && service !== null) ?? streamed[0]!;
         return <Following table={table.name} tables={streamed.map(({ name }) => name)} />;

@@ -48,7 +48,7 @@ function Ask({ table, path }: { table: Table; path: DeclaredPath }) {
   const request = requestOf(path, asked.value);
   const complete = path.partition.every(({ name }) => request.fields[name] !== undefined);
   const settled = useSettled(JSON.stringify(request), 180);
-  const plan = useLoaded(complete ? () => api<Plan>("plan", JSON.parse(settled) as object) : undefined, [complete, settled]);
+  const plan = useLoaded(complete ? () => api<Plan>("plan", JSON.parse(settled) as object) : undefined, [complete, settled], undefined, true);
   const missing = path.partition.filter(({ name }) => request.fields[name] === undefined).map(({ name }) => name);
 
   const run = (event: SubmitEvent) => {

@@ -26,6 +26,8 @@ export function Raw({ table }: { table: Table }) {
   const price = useLoaded(
     asked && !built.problem ? () => api<Price>("price", { operation: filled.operation, request: asked }) : undefined,
     [filled.operation, settled, built.problem],
+    undefined,
+    true,
   );
   const key = keyOf(table, filled.index);
   const sortKey = key.find(({ role }) => role === "RANGE");

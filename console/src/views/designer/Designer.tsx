@@ -41,8 +41,8 @@ export function Designer() {
   const set = (what: Partial<typeof written.value>) => (written.value = { ...written.value, ...what });
   const body = { source, ...numbers({ rows, rowBytes, perSecond }) };
   const settled = useSettled(JSON.stringify(body), 400);
-  const design = useLoaded(() => api<Design>("design", JSON.parse(settled) as object), [settled]);
-  const shown = useLast(design.value);
+  const design = useLoaded(() => api<Design>("design", JSON.parse(settled) as object), [settled], undefined, true);
+  const shown = design.value;
   return (
     <Page title="Key designer" hint="Write item classes, and see their keys at work. Nothing of the text is executed, and nothing is stored.">
       <div class="panels designer">
@@ -69,13 +69,6 @@ export function Designer() {
       </div>
     </Page>
   );
-}
-
-/** What was there stays until the next is there: the page does not jump as one types. */
-let last: Design | undefined;
-function useLast(design: Design | undefined): Design | undefined {
-  last = design ?? last;
-  return last;
 }
 
 function numbers(texts: Record<string, string>): Record<string, number> {

@@ -90,7 +90,7 @@ function FindingsPanel({ found }: { found: Finding[] }) {
       title={
         wrong === 0 ? (
           <>
-            <Sign tone="good" /> Nothing is wrong
+            <Sign tone="good" /> No warnings
           </>
         ) : (
           <>
@@ -102,7 +102,7 @@ function FindingsPanel({ found }: { found: Finding[] }) {
         <>
           {all && <span class="muted">examined {clock(new Date(all.at))}</span>}
           <button type="button" class="quiet" disabled={busy} onClick={() => (all ? setAll(undefined) : examine(false))}>
-            {all ? "Show what is wrong" : "Show all findings"}
+            {all ? "Show warnings alone" : "Show all findings"}
           </button>
           <button type="button" class="quiet" disabled={busy} onClick={() => examine(true)}>
             {busy ? "Examining…" : "Examine again"}

@@ -48,9 +48,9 @@ export function Pricing() {
   const at = isNow ? "" : `at=${part(instant.toISOString())}`;
   const stores = `/pricing/stores/${part(store)}`;
   const current = useLoaded(() => request<Listed<Price>>(`${stores}/prices?first=${SHOWN}`), [store], 1000);
-  const shown = useLoaded(() => traced<Listed<Price>>({ path: `${stores}/prices?first=${SHOWN}&${at}` }), [store, offset, day], 1000);
+  const shown = useLoaded(() => traced<Listed<Price>>({ path: `${stores}/prices?first=${SHOWN}&${at}` }), [store, offset, day], 1000, true);
   const changes = useLoaded(() => request<Listed<Change>>(`${stores}/changes?first=100`), [store], 1500);
-  const one = useLoaded(() => request<Price>(`${stores}/products/${part(product)}?${at}`), [store, product, offset, day], 2000);
+  const one = useLoaded(() => request<Price>(`${stores}/products/${part(product)}?${at}`), [store, product, offset, day], 2000, true);
   const { write } = about.value!.you;
   const may = write === "all" || write.includes("pricing");
   const prices = new Map(current.value?.items.map((each) => [each.product, each.amount]));
