@@ -24,7 +24,7 @@ export type About = {
   // lists: of services (tokens) or of tables (keys)
   has: {
     data: boolean; paths: boolean; heat: boolean; changes: boolean; feeds: boolean; timers: boolean;
-    stories: boolean; designer: boolean; partiql: boolean;
+    stories: boolean; designer: boolean;
   }; // false: do not show the view
   limits: { partitionReadUnits: 3000; partitionWriteUnits: 1000; pageBytes: 1048576; itemBytes: 409600 };
   prices: { region: string; asOf: string; perMillionReadUnits: number; perMillionWriteUnits: number; perGigabyteMonth: number };
@@ -146,7 +146,7 @@ export type ItemAnswer = { row: Row | null; units: number; dollars: number };
 // POST price { operation: "Query" | "Scan" | "GetItem" | "ExecuteStatement"; request: object }: nothing is read
 export type Price = { whole: Estimate; page: Estimate; pages: number }; // whole: all pages; page: the next request
 // POST run { operation; request }: request as DynamoDB takes it (TableName, KeyConditionExpression, …, Limit, ExclusiveStartKey)
-export type Run = Page & { next: Key | null }; // next: its LastEvaluatedKey. ExecuteStatement: not before about.has.partiql
+export type Run = Page & { next: Key | string | null }; // next: its LastEvaluatedKey, of ExecuteStatement its NextToken
 
 // POST put { table: string; item: Item; seen: string | null; dryRun?: boolean }
 export type Put = {

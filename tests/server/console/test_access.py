@@ -147,6 +147,9 @@ def test_an_arn_is_no_way_around(tmp_path: Path) -> None:
         run_ = await shop.page.post("run", {"operation": "Scan", "request": {"TableName": arn}}, **token)
         item = await shop.page.post("item", {"table": arn, "key": {"pk": {"S": "s"}}}, **token)
         assert (run_.status, item.status) == (400, 403)
+        for table, status in (("secrets", 403), (arn, 400), ("shop", 200)):
+            select = {"operation": "ExecuteStatement", "request": {"Statement": f'SELECT * FROM "{table}"'}}
+            assert (await shop.page.post("run", select, **token)).status == status
 
     run(use, access=with_tokens(known))
 
@@ -182,7 +185,11 @@ async def check_keys(page: Page) -> None:
     for key, edits in (("OWNER:secret-1", 200), ("READER:secret-2", 403), ("WRITER:secret-3", 200)):
         assert await status(key, "put", put) == edits
         assert await status(key, "run", {"operation": "Scan", "request": {"TableName": "shop"}}) == 200
+        select = {"operation": "ExecuteStatement", "request": {"Statement": "SELECT * FROM shop"}}
+        assert await status(key, "run", select) == 200
     assert await status("READER:secret-2", "run", {"operation": "Scan", "request": {"TableName": "secrets"}}) == 403
+    select = {"operation": "ExecuteStatement", "request": {"Statement": "SELECT * FROM secrets"}}
+    assert await status("READER:secret-2", "run", select) == 403
     tables = (await page.post("tables", authorization="Bearer READER:secret-2")).json()["tables"]
     assert [(each["name"], each["editable"]) for each in tables] == [("shop", False)]
     assert await status("READER:secret-2", "findings") == 403

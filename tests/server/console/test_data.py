@@ -183,6 +183,49 @@ def test_a_scan_has_its_price_before_it_runs(store: str) -> None:
     on(store, use)
 
 
+# It becomes the request that its WHERE can be, and has that request's price.
+def test_a_statement_has_its_price_before_it_runs(store: str) -> None:
+    async def use(shop: Opened) -> None:
+        await put_orders(shop, 40)
+        scan = {"Statement": "SELECT * FROM shop", "Limit": 25}
+        price = await shop.page.call("price", operation="ExecuteStatement", request=scan)
+        assert (price["whole"]["rows"], price["page"]["rows"], price["pages"]) == (40, 25, 2)
+        first = await shop.page.call("run", operation="ExecuteStatement", request=scan)
+        rest = await shop.page.call("run", operation="ExecuteStatement", request={**scan, "NextToken": first["next"]})
+        keys = [str(row["key"]) for page in (first, rest) for row in page["rows"]]
+        assert (len(set(keys)), rest["next"]) == (40, None)
+        exact = {
+            "Statement": "SELECT total FROM shop WHERE pk = ? AND sk = ?",
+            "Parameters": [{"S": "CUSTOMER#ada"}, {"S": "ORDER#000003"}],
+        }
+        price = await shop.page.call("price", operation="ExecuteStatement", request=exact)
+        assert (price["whole"]["rows"], price["whole"]["atMost"]) == (1, False)
+        (row,) = (await shop.page.call("run", operation="ExecuteStatement", request=exact))["rows"]
+        assert (row["partial"], list(row["item"])) == (True, ["total"])
+
+    on(store, use)
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("DELETE FROM shop WHERE pk = 'a' AND sk = 'b'", "Only SELECT runs here"),
+        ("INSERT INTO shop VALUE {'pk': 'a', 'sk': 'b'}", "Only SELECT runs here"),
+        ("SELECT", "well formed"),
+        ('SELECT * FROM "arn:aws:dynamodb:local:000000000000:table/shop"', "names no table"),
+        (3, "no Statement"),
+    ],
+)
+def test_statements_that_are_not_run(statement: object, message: str) -> None:
+    async def use(shop: Opened) -> None:
+        for name in ("price", "run"):
+            answer = await shop.page.post(name, {"operation": "ExecuteStatement", "request": {"Statement": statement}})
+            assert answer.status == 400
+            assert message in answer.error["message"]
+
+    run(use)
+
+
 def test_only_reads_are_run() -> None:
     async def use(shop: Opened) -> None:
         for operation in ("DeleteTable", "PutItem", "ExecuteStatement", "BatchGetItem"):

@@ -6,7 +6,6 @@ import { api, RequestError } from "../../api/requests.ts";
 import type { Key, Price, Run, Table } from "../../api/types.ts";
 import { count, dollars, ratio } from "../../numbers.ts";
 import { Field, Panel, Problem } from "../../shell/parts.tsx";
-import { about } from "../../shell/session.ts";
 import { EditError } from "../../values/edited.ts";
 import { begun, result } from "./chosen.ts";
 import { EMPTY_FORM, type Filter, FILTER_OPERATORS, keyOf, type RawForm, requestOf, SORT_OPERATORS } from "./raw-request.ts";
@@ -63,7 +62,7 @@ export function Raw({ table }: { table: Table }) {
               <select id={id} value={filled.operation} onChange={(event) => set({ operation: event.currentTarget.value as RawForm["operation"] })}>
                 <option>Scan</option>
                 <option>Query</option>
-                {about.value?.has.partiql && <option value="ExecuteStatement">PartiQL</option>}
+                <option value="ExecuteStatement">PartiQL</option>
               </select>
             )}
           </Field>

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib.metadata import version
-from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 from sortkey.client import stores
@@ -20,9 +19,6 @@ from sortkey.model.costs.monthly_cost import DOLLARS_PER_GIGABYTE
 from sortkey.server.console.access import Seen, Viewer
 from sortkey.server.console.routes import Message, Nothing, Route, Routes, instant
 from sortkey.server.console.sources import Sources
-
-PARTIQL: Final = False
-"""Whether the engine has ExecuteStatement; `data/raw.py` says where it goes."""
 
 
 class StoreAbout(Message):
@@ -57,7 +53,6 @@ class Has(Message):
     timers: bool
     stories: bool
     designer: bool
-    partiql: bool
 
 
 class Limits(Message):

@@ -15,9 +15,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, Protocol
 
 from sortkey.engine import requests
-from sortkey.engine.operations import WRITES
+from sortkey.engine.operations import STATEMENTS, WRITES
 from sortkey.engine.operations.policies import PolicyBook
 from sortkey.errors import AccessDeniedException
+from sortkey.expressions.partiql_parser import parse_statement
 from sortkey.http.listener import AllowedHosts, rejection
 from sortkey.http.request_parser import Request
 from sortkey.server.errors import api_error
@@ -154,8 +155,10 @@ class TokenViewer:
         return self.write == "all" or service in self.write
 
     def check(self, operation: str, members: Mapping[str, Any]) -> None:
-        right: Right = "write" if operation in WRITES else "read"
-        table = members["TableName"]
+        # Statements are SELECTs here: `data/raw.py` takes no others.
+        is_statement = operation in STATEMENTS
+        right: Right = "write" if operation in WRITES and not is_statement else "read"
+        table = parse_statement(members["Statement"]).table if is_statement else members["TableName"]
         if not (self.edits(table) if right == "write" else self.sees(table)):
             raise api_error(403, f"The token {self.name!r} lacks the scope '{CONSOLE}:{right}' for the table {table}.")
 

@@ -12,7 +12,7 @@ from sortkey.client import stores
 from sortkey.engine.tables.core import Settings
 from sortkey.feeds.timers.timers import Timers
 from sortkey.server.access_log import AccessLog
-from sortkey.server.console.about import PARTIQL, AboutThis, Has
+from sortkey.server.console.about import AboutThis, Has
 from sortkey.server.console.access import Access
 from sortkey.server.console.console import Console
 from sortkey.server.console.data.code import CodeWriter
@@ -102,7 +102,6 @@ def _has(sources: Sources, parts: Parts) -> Has:
         timers=any(isinstance(feed, Timers) for feed in feeds),
         stories=bool(sources.services),
         designer=True,
-        partiql=PARTIQL,
     )
 
 
