@@ -195,7 +195,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wheels(wheel: Path) -> Path:
     """A folder with a wheel of every package that the extras need, downloaded once: those in use as they are locked."""
     lock = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    versions = "\n".join(re.findall(r"^[\w.-]+==[\w.]+", lock, re.MULTILINE))
+    versions = "\n".join(re.findall(r"^[\w.-]+==[\w.]+(?: ; [^\\\n]+)?", lock, re.MULTILINE))
     extras = ",".join([*IN_USE, *WITHOUT_COMMAND])
     version = hashlib.sha256(f"{sys.version_info[:2]}\n{PROJECT}\n{extras}\n{versions}".encode()).hexdigest()[:16]
     cache = cache_folder() / "wheels"

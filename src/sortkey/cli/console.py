@@ -16,13 +16,12 @@ from typing import Any, Final
 
 from sortkey.extras import MissingExtra, installed_by
 from sortkey.http.connection import Defer, PendingAnswer
-from sortkey.http.pages import Pages
+from sortkey.http.pages import PREFIX, Pages
 from sortkey.http.request_parser import Request
 from sortkey.http.response import ResponseWriter
 from sortkey.wire.server import Serving
 
 _MODULE: Final = "sortkey.server.console.of_endpoint"
-_PREFIX: Final = b"/console/"
 _HTML: Final = b"text/html"
 
 
@@ -57,7 +56,7 @@ class PagesOnDemand:
         if self._pages is not None:
             return self._pages.serves(request)
         is_page = request.target == b"/" and _HTML in request.headers.get(b"accept", b"")
-        return request.target.startswith(_PREFIX) or (is_page and request.method in (b"GET", b"HEAD"))
+        return request.target.startswith(PREFIX) or (is_page and request.method in (b"GET", b"HEAD"))
 
     def begin(self, request: Request, peer: str, defer: Defer) -> bytes | None:
         if self._pages is not None:

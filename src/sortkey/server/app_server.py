@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from sortkey.http.connection import Defer, PendingAnswer
-from sortkey.http.pages import Pages
+from sortkey.http.pages import PREFIX, Pages
 from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
 from sortkey.http.response import RETRY_AFTER, ResponseWriter
 from sortkey.http.server import HttpServer
@@ -58,7 +58,8 @@ class AppRequestHandler:
         """Answers the newest request. There is one at a time, and asyncio keeps no reference to it."""
 
     def begin(self, request: Request, defer: Defer) -> bytes | None:
-        if self._pages is not None and self._pages.serves(request):
+        target = request.target
+        if self._pages is not None and (target == b"/" or target.startswith(PREFIX)) and self._pages.serves(request):
             return self._pages.begin(request, self._peer, defer)
         try:
             exchange = exchange_for(request, self._peer)

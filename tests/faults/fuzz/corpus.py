@@ -324,7 +324,7 @@ def _statements(call: Call) -> Requests:
     return [
         ("ExecuteStatement", page | {"NextToken": token, "ConsistentRead": True, "ReturnConsumedCapacity": "INDEXES"}),
         ("ExecuteStatement", {"Statement": by_city, "Parameters": [{"S": "Rome"}]}),
-        ("ExecuteStatement", {"Statement": "SELECT * FROM plain WHERE contains(pk, 'a') AND n + 0 = 1"}),
+        ("ExecuteStatement", {"Statement": "SELECT * FROM plain WHERE contains(pk, 'a') AND n = 1"}),
         ("ExecuteStatement", {"Statement": insert, "Parameters": [{"S": "x"}, {"S": "b"}], **old}),
         ("ExecuteStatement", {"Statement": update, "Parameters": parameters, **old}),
         ("ExecuteStatement", {"Statement": delete, "Parameters": [{"N": "9"}]}),

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from sortkey.http.connection import Defer, PendingAnswer
+from sortkey.http.pages import PREFIX
 from sortkey.http.request_parser import Request
 from sortkey.http.response import ResponseWriter, accepts_gzip, compress
 from sortkey.model.errors import ModelError, NoAccessPath
@@ -28,7 +29,6 @@ from sortkey.server.console.store import StoreError
 from sortkey.server.errors import ApiError, ErrorAnswer, api_error, body_error, error_answer, overloaded
 from sortkey.storage import FolderBusy
 
-PREFIX: Final = b"/console/"
 API: Final = "/console/api/"
 FILES: Final = "/console/assets/"
 OPEN: Final = "/console/api/open"
