@@ -117,7 +117,7 @@ def test_an_access_path_is_browsed_page_by_page(url: str, console: Console) -> N
     console.open(url, "data")
     console.click("prices")
     console.wait_for_text("STORE#{store}")
-    console.wait_for("document.querySelector('.ask input[list]').value !== ''")
+    console.wait_for("(document.querySelector('.ask input[list]')?.value ?? '') !== ''")
     console.fill(".ask input[list]", "12345")
     console.wait_for_text("Query on the table")
     console.click("Read")

@@ -27,7 +27,7 @@ def fill_caches(call: Call) -> None:
 def requests() -> Iterator[tuple[str, dict[str, Any]]]:
     for count, terms in ((CACHED_TEXTS, SHORT), (CACHED_LONG_TEXTS, LONG)):
         for number in range(count):
-            for make in (_condition, _key_condition, _update, _projection):
+            for make in (_condition, _key_condition, _update, _projection, _statement):
                 yield make([f"a{number}x{term}" for term in range(terms)])
 
 
@@ -49,3 +49,9 @@ def _update(names: list[str]) -> tuple[str, dict[str, Any]]:
 
 def _projection(names: list[str]) -> tuple[str, dict[str, Any]]:
     return "GetItem", {"TableName": "orders", "Key": KEY, "ProjectionExpression": ", ".join(names)}
+
+
+def _statement(names: list[str]) -> tuple[str, dict[str, Any]]:
+    # What is compiled of a statement is kept with it.
+    where = " OR ".join(f"{name} = 'x'" for name in names)
+    return "ExecuteStatement", {"Statement": f"SELECT * FROM orders WHERE {where}", "Limit": 1}
