@@ -67,7 +67,8 @@ def test_a_dead_letter_is_shown_sent_again_and_gone() -> None:
         printer.broken = False
         sent = await shop.page.call("letters/act", **act, action="retry")
         assert [each["outcome"] for each in sent["results"]] == ["sent"]
-        assert printer.printed == [12, 14, 13]
+        # At least once: what shared a batch with the letter came again.
+        assert (set(printer.printed), printer.printed[-1]) == ({12, 13, 14}, 13)
         assert (await shop.page.call("letters", service="shop"))["letters"] == []
 
     run(use, feeds=[printer.feed()])
