@@ -57,6 +57,7 @@ from sortkey.errors import DynamoDBError, ResourceNotFoundException, ValidationE
 from sortkey.expressions.partiql_parser import parse_statement
 from sortkey.expressions.partiql_tree import Exists
 from sortkey.limits import PAGE_BYTES
+from sortkey.values.attribute import AttributeValue
 
 BAD_TOKEN: Final = "Invalid NextToken"
 DUPLICATES: Final = "Provided list of item keys contains duplicates"
@@ -92,7 +93,7 @@ def select(core: Core, request: ExecuteStatement) -> Slices[Answer]:
         snapshot.abort()
     if isinstance(plan, Get):
         return _item(core, plan, request)
-    return (yield from _RowsReader(core, plan, request).answer())
+    return (yield from _RowsReader(core, plan, request, one.parameters).answer())
 
 
 def _item(core: Core, plan: Get, request: ExecuteStatement) -> Answer:
@@ -116,7 +117,7 @@ def _read_item(core: Core, plan: Get, consistent: bool) -> tuple[dict[str, Any],
 class _RowsReader:
     """Reads the ranges of a SELECT, one after the other, up to a page."""
 
-    def __init__(self, core: Core, plan: Rows, request: ExecuteStatement) -> None:
+    def __init__(self, core: Core, plan: Rows, request: ExecuteStatement, parameters: list[AttributeValue]) -> None:
         self._core = core
         self._plan = plan
         self._limit = request.limit
@@ -124,7 +125,7 @@ class _RowsReader:
         self._detail = request.return_consumed_capacity
         self._consistent = bool(request.consistent_read)
         self._consumed: dict[str, Any] = {}
-        self._binding = _digest(plan.table.space, request)
+        self._binding = _digest(plan.table.space, request.statement, parameters)
         self._range, self._start = self._position(request.next_token)
 
     def answer(self) -> Slices[Answer]:
@@ -208,9 +209,10 @@ class _RowsReader:
         return number, start
 
 
-def _digest(space: bytes, request: ExecuteStatement) -> bytes:
-    """Stands for what a page must have in common with the next one: the table, the statement and its parameters."""
-    content = orjson.dumps([request.statement, request.parameters], option=orjson.OPT_SORT_KEYS)
+def _digest(space: bytes, statement: str, parameters: list[AttributeValue]) -> bytes:
+    """Stands for what a page must have in common with the next one: the table, the statement and its parameters, as the
+    engine has read them."""
+    content = orjson.dumps([statement, parameters], option=orjson.OPT_SORT_KEYS)
     return blake2b(space + content, digest_size=32).digest()
 
 
