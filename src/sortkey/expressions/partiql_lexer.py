@@ -35,14 +35,15 @@ _TOKEN: Final = re.compile(
       (?P<space>\s+|--[^\n]*|/\*.*?\*/)
     | (?P<string>'(?:[^']|'')*')
     | (?P<quoted>"(?:[^"]|"")*")
-    | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![A-Za-z0-9_$]))
+    | (?P<number>(?>[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?(?![A-Za-z0-9_$]))
     | (?P<name>[A-Za-z_$][A-Za-z0-9_$]*)
     | (?P<ion>`[^`]*`)
-    | (?P<sign><<|>>|<=|>=|<>|!=|\|\||[=<>+\-*/%.,()\[\]{}:?;])
-    | (?P<unknown>.)
+    | (?P<sign><<|>>|<=|>=|<>|!=|\|\||/(?!\*)|[=<>+\-*%.,()\[\]{}:?;])
+    | (?P<unknown>/\*.*+|[0-9]++|.)
     """,
     re.VERBOSE | re.DOTALL,
 )
+"""Each part of a text is looked at once: what no token begins with is taken whole, and digits are not given back."""
 
 
 class Token(NamedTuple):
