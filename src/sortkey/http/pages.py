@@ -13,8 +13,8 @@ PREFIX: Final = b"/console/"
 
 class Pages(Protocol):
     def serves(self, request: Request) -> bool:
-        """Whether the request is for the pages. Services ask only if the target is `/` or has this prefix; the endpoint,
-        if the request names no operation."""
+        """Whether the request is for the pages. Services ask only if the target is `/` or has this prefix; the
+        endpoint, if the request names no operation."""
 
     def begin(self, request: Request, peer: str, defer: Defer) -> bytes | None:
         """As `RequestHandler.begin`, for a request from this address. Checks itself who sends it."""
