@@ -37,8 +37,8 @@ def install() -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     ready = folder / ".ready"
     wanted = blake2b(REQUIREMENTS.read_bytes()).hexdigest()
-    # Test workers start together; one installs, the others wait for it.
-    with (folder / ".lock").open("w") as lock:
+    # Test workers start together; one installs, the others wait for it. Beside the folder: uv locks `.lock` inside.
+    with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not ready.exists() or ready.read_text() != wanted:
             _install(folder)
