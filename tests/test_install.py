@@ -31,13 +31,16 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = PROJECT["optional-dependencies"]
 
 # Extras that our code imports today.
-IN_USE = ("endpoint", "aws", "server", "kafka", "batch", "graphql", "spark", "vector", "zstd")
+IN_USE = ("endpoint", "aws", "server", "kafka", "batch", "graphql", "spark", "vector", "zstd", "ion")
+# The library that reads Ion has no wheels for newer ones.
+HAS_ION = sys.version_info < (3, 14)
 # Extras that add no command, and what is imported with them.
 WITHOUT_COMMAND = {
     "postgres": ["psycopg"],
     "spark": ["pyspark.sql"],
     "vector": ["sortkey.engine.vectors.vector_memory"],
     "zstd": [] if sys.version_info >= (3, 14) else ["backports.zstd"],
+    "ion": ["amazon.ion.simpleion"] if HAS_ION else [],
 }
 # Published as source only, so its wheel is built here.
 BUILT = {"spark"}
@@ -157,7 +160,7 @@ def test_the_packages_that_each_extra_adds() -> None:
 
 
 def test_all_includes_every_extra_but_spark() -> None:
-    tools = {"all", "spark", "docs", "test", "dev"}
+    tools = {"all", "spark", "docs", "test", "dev"} | (set() if HAS_ION else {"ion"})
     assert declared("all") == set().union(*map(declared, EXTRAS.keys() - tools))
     assert declared("spark") & declared("all") == set()
 

@@ -8,6 +8,7 @@ from typing import Final
 
 PACKAGES: Final[Mapping[str, str]] = {
     "aiobotocore": "aiobotocore",
+    "amazon": "amazon.ion",
     "backports": "backports.zstd",
     "confluent_kafka": "confluent-kafka",
     "duckdb": "DuckDB",
@@ -36,6 +37,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "spark": ("pyspark",),
     "vector": ("numpy", "usearch"),
     "zstd": ("backports-zstd",),
+    "ion": ("amazon-ion",),
 }
 """The packages that each extra in use adds: `server` to those of `endpoint`, the next three to `server`'s."""
 

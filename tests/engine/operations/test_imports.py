@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,11 @@ from sortkey.engine.database import Database
 from sortkey.engine.janitor import imports
 from sortkey.engine.operations.imports import zstd
 from sortkey.engine.tables.core import Settings
+from sortkey.values import ion
 from tests.engine.conftest import Call, ExpectError
 from tests.engine.samples import create, n, s
 from tests.engine.vector_samples import vector, vector_index
+from tests.values.test_ion import needs_ion
 
 ARN = "arn:aws:dynamodb:local:000000000000:table/orders"
 TABLE = {
@@ -106,6 +109,28 @@ def test_files_of_dynamodb_json(
     assert description["ProcessedSizeBytes"] == len(lines(range(15)))
     assert numbers(call) == [*range(15)]
     assert call("DescribeTable", TableName="orders")["Table"]["ItemCount"] == 15
+
+
+@needs_ion
+def test_files_of_ion(db: Database, call: Call, bucket: Path, caplog: pytest.LogCaptureFixture) -> None:
+    item = '$ion_1_0 {Item:{id:"a",number:6d2,authors:$dynamodb_SS::["x"],more:{\'a b\':[true,null.int,{{aGk=}}]}}}'
+    (bucket / "daily" / "one").write_text(f"{item}\n\n$ion_1_0 {{Item:{{id:2026-01-01T}}}}\nword\n")
+    assert counts(imported(db, call, InputFormat="ION")) == ("COMPLETED", 3, 1, 2)
+    more = {"M": {"a b": {"L": [{"BOOL": True}, {"NULL": True}, {"B": "aGk="}]}}}
+    expected = {"id": s("a"), "number": n(600), "authors": {"SS": ["x"]}, "more": more}
+    assert call("Scan", TableName="orders")["Items"] == [expected]
+    assert [record.getMessage().rpartition(": ")[2] for record in caplog.records] == [
+        "DynamoDB has no timestamp",
+        "not a line of {Item:{…}}",
+    ]
+
+
+def test_ion_needs_its_extra(call: Call, expect_error: ExpectError, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "amazon.ion.simpleion", None)
+    ion.library.cache_clear()
+    with expect_error("ValidationException") as caught:
+        begin(call, InputFormat="ION")
+    assert "pip install 'sortkey[ion]'" in caught.value.message
 
 
 # Each import begins with a janitor that knows nothing, as after a kill.
@@ -218,7 +243,6 @@ def test_a_table_is_creating_until_it_is_imported(
 @pytest.mark.parametrize(
     "more",
     [
-        {"InputFormat": "ION"},
         {"InputFormatOptions": {"Csv": {"Delimiter": ","}}},
         {"TableCreationParameters": TABLE | {"KeySchema": [{"AttributeName": "other", "KeyType": "HASH"}]}},
     ],

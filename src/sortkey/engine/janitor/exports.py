@@ -6,6 +6,8 @@
     PREFIX/AWSDynamoDB/ID/manifest-files.json      a line for each data file, with its checksum; and its own in .md5
     PREFIX/AWSDynamoDB/ID/manifest-summary.json    written last; likewise
 
+With an ExportFormat of ION, data files are NAME.ion.gz, with lines of Ion text.
+
 A data file is one chunk of the table, written before the position is stored. Its name and its content follow from the
 export and the position, so a process that goes on after a kill writes the same file again.
 """
@@ -24,7 +26,16 @@ import msgspec
 import orjson
 
 from sortkey.engine.janitor.table_chunks import in_turn
-from sortkey.engine.operations.exports import BOTH_IMAGES, FOLDER, INCREMENTAL, arn_of, manifest_key, prefix_of, span_of
+from sortkey.engine.operations.exports import (
+    BOTH_IMAGES,
+    FOLDER,
+    INCREMENTAL,
+    arn_of,
+    format_of,
+    manifest_key,
+    prefix_of,
+    span_of,
+)
 from sortkey.engine.operations.recovery import seconds_of
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.catalog_entries import ExportedFile, ExportEntry
@@ -35,6 +46,7 @@ from sortkey.engine.tables.core import Core
 from sortkey.engine.tables.table import Table
 from sortkey.limits import MIB
 from sortkey.storage import BadName, Buckets, Transaction
+from sortkey.values import ion
 
 FILE_BYTES: Final = 4 * MIB
 """Of a data file, before it is compressed."""
@@ -92,23 +104,54 @@ def _read(snapshot: Transaction, export: ExportEntry, position: str) -> _Chunk:
 
 def _records(snapshot: Transaction, export: ExportEntry, position: str) -> Iterator[tuple[bytes, bytes, int]]:
     """Row keys without their space, the lines of a data file, and the sizes of the items."""
+    lines = _lines_of(export)
     if export.since is None:
         for key, payload in change_log.rows_at(snapshot, export.source, position):
-            yield key, b'{"Item":%b}' % _text(payload), stored_item.size(payload)
+            yield key, lines.item(_text(payload)), stored_item.size(payload)
         return
     table = Table(export.source.table)
     has_old = span_of(export)["ExportViewType"] == BOTH_IMAGES
     for change in change_log.changes_between(snapshot, export.source, export.since, position):
-        image = orjson.loads(_text(change.after or change.before))
-        line = b'{"Metadata":{"WriteTimestampMicros":{"N":"%d"}},"Keys":%b' % (
+        key = table.key_of(orjson.loads(_text(change.after or change.before)))
+        images = {"OldImage": change.before if has_old else b"", "NewImage": change.after}
+        line = lines.change(
             change.last // change_log.MICROSECOND,
-            orjson.dumps(table.key_of(image)),
+            orjson.dumps(key),
+            {name: _text(payload) for name, payload in images.items() if payload},
         )
-        if change.before and has_old:
-            line += b',"OldImage":%b' % _text(change.before)
-        if change.after:
-            line += b',"NewImage":%b' % _text(change.after)
-        yield change.key, line + b"}", stored_item.size(change.after or change.before)
+        yield change.key, line, stored_item.size(change.after or change.before)
+
+
+class _JSONLines:
+    """The lines of data files, from DynamoDB JSON: of an item, and of a change with its images."""
+
+    suffix = "json.gz"
+
+    def item(self, text: bytes) -> bytes:
+        return b'{"Item":%b}' % text
+
+    def change(self, micros: int, key: bytes, images: dict[str, bytes]) -> bytes:
+        members = b"".join(b',"%b":%b' % (name.encode(), text) for name, text in images.items())
+        return b'{"Metadata":{"WriteTimestampMicros":{"N":"%d"}},"Keys":%b%b}' % (micros, key, members)
+
+
+class _IonLines:
+    suffix = "ion.gz"
+
+    def item(self, text: bytes) -> bytes:
+        return b"%b {Item:%b}" % (ion.VERSION, self._struct(text))
+
+    def change(self, micros: int, key: bytes, images: dict[str, bytes]) -> bytes:
+        members = b"".join(b",%b:%b" % (name.encode(), self._struct(text)) for name, text in images.items())
+        record = b"Keys:%b,Metadata:{WriteTimestampMicros:%d.}%b" % (self._struct(key), micros, members)
+        return b"%b {Record:{%b}}" % (ion.VERSION, record)
+
+    def _struct(self, text: bytes) -> bytes:
+        return ion.written(orjson.loads(text))
+
+
+def _lines_of(export: ExportEntry) -> _JSONLines | _IonLines:
+    return _IonLines() if format_of(export) == "ION" else _JSONLines()
 
 
 def _text(payload: bytes) -> bytes:
@@ -126,7 +169,7 @@ def _write(core: Core, buckets: Buckets, export: ExportEntry, chunk: _Chunk) -> 
     data = f"{folder}/data" if export.since is not None else f"{folder}/{export.id}/data"
     content = gzip.compress(b"".join(line + b"\n" for line in chunk.lines), COMPRESSION, mtime=0)
     digest = hashlib.md5(content, usedforsecurity=False)
-    key = f"{data}/{name}.json.gz"
+    key = f"{data}/{name}.{_lines_of(export).suffix}"
     buckets.put(bucket, key, content)
     file = ExportedFile(key, len(chunk.lines), b64encode(digest.digest()).decode(), f"{digest.hexdigest()}-1")
     written = msgspec.structs.replace(
@@ -180,7 +223,7 @@ def _summary(core: Core, export: ExportEntry, files: str) -> dict[str, Any]:
         "manifestFilesS3Key": files,
         "billedSizeBytes": export.bytes,
         "itemCount": export.items,
-        "outputFormat": "DYNAMODB_JSON",
+        "outputFormat": format_of(export),
     }
     if export.since is not None:
         summary |= {"outputView": span_of(export)["ExportViewType"], "exportType": INCREMENTAL}

@@ -1,4 +1,4 @@
-"""Fills imported tables from the objects of a bucket, which are lines of DynamoDB JSON, or CSV.
+"""Fills imported tables from the objects of a bucket, which are lines of DynamoDB JSON or Ion text, or CSV.
 
 A chunk is read, parsed and prepared first, and then put in one transaction, which also stores the place: which
 object is done, and how many records of the next one. A process that goes on after a kill reads that object again up
@@ -33,6 +33,7 @@ from sortkey.engine.tables.table import Table
 from sortkey.errors import DynamoDBError
 from sortkey.limits import KIB, MIB
 from sortkey.storage import Buckets, NoSuchBucket, StoredObject
+from sortkey.values import ion
 from sortkey.values.attribute import Item, normalise_item
 
 CHUNK_RECORDS: Final = 500
@@ -200,10 +201,11 @@ def _records(opened: BinaryIO, entry: ImportEntry, table: Table) -> Iterator[Rec
             lines = _lines(_uncompressed(opened, compression))
             if entry.asked["InputFormat"] == "CSV":
                 yield from _csv_records(lines, entry, table)
-            else:
-                for line in lines:
-                    if line.strip():
-                        yield Record(len(line), partial(_json_item, line))
+                return
+            parse = _ion_item if entry.asked["InputFormat"] == "ION" else _json_item
+            for line in lines:
+                if line.strip():
+                    yield Record(len(line), partial(parse, line))
         except damage as error:
             raise BadObject(f"the rest of the object cannot be read: {error}") from error
 
@@ -239,6 +241,13 @@ def _json_item(line: bytes) -> Item:
     if not isinstance(item, dict):
         raise BadRecord("its Item is no object")
     return item
+
+
+def _ion_item(line: bytes) -> Item:
+    try:
+        return ion.read(line)
+    except ion.NotAnItem as error:
+        raise BadRecord(str(error)) from error
 
 
 def _csv_records(lines: Iterator[bytes], entry: ImportEntry, table: Table) -> Iterator[Record]:

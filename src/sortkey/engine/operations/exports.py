@@ -33,6 +33,7 @@ from sortkey.storage import BadName, Buckets, Transaction, check_names
 FULL: Final = "FULL_EXPORT"
 INCREMENTAL: Final = "INCREMENTAL_EXPORT"
 BOTH_IMAGES: Final = "NEW_AND_OLD_IMAGES"
+DEFAULT_FORMAT: Final = "DYNAMODB_JSON"
 DEFAULT_PAGE: Final = 25
 TOKEN_SECONDS: Final = 8 * 3600
 SHORTEST_SECONDS: Final = 15 * 60
@@ -53,8 +54,6 @@ def buckets_of(core: Core) -> Buckets:
 def export_table_to_point_in_time(core: Core, request: ExportTableToPointInTime) -> Work:
     if request.filter_specification is not None:
         raise ValidationException(f"{INVALID}FilterSpecification is not supported here")
-    if request.export_format == "ION":
-        raise ValidationException(f"{INVALID}ExportFormat ION is not supported here")
     buckets_of(core)
     _check_specification(request)
     name = table_name_of(request.table_arn)
@@ -177,13 +176,17 @@ def arn_of(core: Core, export: ExportEntry) -> str:
     return f"{core.table_arn(export.source.table.name)}/export/{export.id}"
 
 
+def format_of(export: ExportEntry) -> str:
+    return str(export.asked.get("ExportFormat", DEFAULT_FORMAT))
+
+
 def manifest_key(export: ExportEntry) -> str:
     return f"{prefix_of(export.asked)}{FOLDER}/{export.id}/manifest-summary.json"
 
 
 def _describe(core: Core, export: ExportEntry) -> Answer:
     kept = {name: value for name, value in export.asked.items() if name not in ("TableArn", "ExportTime")}
-    defaults = {"ExportFormat": "DYNAMODB_JSON", "ExportType": FULL, "S3SseAlgorithm": "AES256"}
+    defaults = {"ExportFormat": DEFAULT_FORMAT, "ExportType": FULL, "S3SseAlgorithm": "AES256"}
     answer: Answer = defaults | kept
     answer |= {
         "ExportArn": arn_of(core, export),

@@ -10,6 +10,7 @@ import re
 import secrets
 import sys
 import uuid
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
 
@@ -36,6 +37,7 @@ from sortkey.errors import (
 )
 from sortkey.extras import MissingExtra, installed_by
 from sortkey.storage import Transaction
+from sortkey.values import ion
 
 DEFAULT_PAGE: Final = 25
 TOKEN_SECONDS: Final = 8 * 3600
@@ -46,11 +48,11 @@ _IMPORT: Final = re.compile(r"table/([^/:]+)/import/([0-9]{14}-[0-9a-f]{8})")
 def import_table(core: Core, request: ImportTable) -> Work:
     parameters = request.table_creation_parameters
     if request.input_format == "ION":
-        raise ValidationException(f"{INVALID}InputFormat ION is not supported here")
+        _require_library("InputFormat ION", ion.library)
     if request.input_format_options is not None and request.input_format != "CSV":
         raise ValidationException(f"{INVALID}InputFormatOptions are for an InputFormat of CSV")
     if request.input_compression_type == "ZSTD":
-        _require_zstd()
+        _require_library("InputCompressionType ZSTD", zstd)
     buckets_of(core)
     created = _as_created(parameters)
     definition = define_table(created)
@@ -92,11 +94,11 @@ def zstd() -> Any:
         return import_module("backports.zstd")
 
 
-def _require_zstd() -> None:
+def _require_library(what: str, library: Callable[[], object]) -> None:
     try:
-        zstd()
+        library()
     except MissingExtra as error:
-        raise ValidationException(f"{INVALID}InputCompressionType ZSTD: {error}") from error
+        raise ValidationException(f"{INVALID}{what}: {error}") from error
 
 
 def _as_created(parameters: TableCreationParameters) -> CreateTable:
