@@ -6,11 +6,16 @@ DynamoDB Local checks few of them, and answers "Value null at 'tableName' …" w
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sortkey.engine import requests
+from sortkey.engine.requests.shapes import AWS_PATTERN
+from sortkey.engine.requests.transfers import Bucket
 from sortkey.errors import ValidationException
 
 KEY = {"pk": {"S": "a"}}
@@ -103,6 +108,22 @@ def test_pattern_comes_before_length() -> None:
 def test_pattern_covers_the_whole_text() -> None:
     expected = one("'abc\n'", "indexName", "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
     assert error("Scan", {"TableName": "abc", "IndexName": "abc\n"}) == expected
+
+
+# AWS's own pattern would take hours for this text, on the server's loop.
+@pytest.mark.parametrize("letters", ["a", "_"])
+def test_a_long_name_of_a_bucket_is_rejected_at_once(letters: str) -> None:
+    members = {"TableArn": "a", "S3Bucket": f"a{letters * 100_000}!"}
+    message = error("ExportTableToPointInTime", members)
+    assert r"regular expression pattern: ^[a-z0-9A-Z]+[\.\-\w]*[a-z0-9A-Z]+$; " in message
+    assert message.endswith("Member must have length less than or equal to 255")
+
+
+@given(st.text("aZ0._-é !\n", max_size=6))
+def test_our_pattern_of_a_bucket_means_what_awss_does(name: str) -> None:
+    (meta,) = Bucket.__metadata__
+    awss = meta.extra[AWS_PATTERN].removesuffix("$")
+    assert bool(re.search(meta.pattern, name)) is bool(re.fullmatch(awss, name))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from botocore.loaders import Loader
 
 from sortkey.engine import requests
-from sortkey.engine.requests.shapes import INTEGER_RANGE, LONG_RANGE, MemberType, members_of, unanchored
+from sortkey.engine.requests.shapes import INTEGER_RANGE, LONG_RANGE, MemberType, members_of, shown_pattern
 
 LOADER: Final = Loader()
 MODELS: Final = [LOADER.load_service_model(service, "service-2") for service in ("dynamodb", "dynamodbstreams")]
@@ -56,8 +56,7 @@ def bounds(declared: MemberType) -> tuple[float | None, float | None, str | None
     # The model leaves out what the types imply.
     least, most = java_range(declared)
     low, high = (None if low == least else low), (None if high == most else high)
-    pattern = meta.pattern and unanchored(meta.pattern)
-    return low, high, pattern
+    return low, high, shown_pattern(meta)
 
 
 def java_range(declared: MemberType) -> tuple[int | None, int | None]:

@@ -33,8 +33,8 @@ from sortkey.engine.requests.shapes import (
     broken_name,
     detected,
     members_of,
+    shown_pattern,
     table_name_of,
-    unanchored,
     violation,
 )
 from sortkey.errors import ValidationException
@@ -136,7 +136,7 @@ def _broken(declared: MemberType, value: Any) -> list[str]:
     if declared.words and value not in declared.words:
         broken.append(f"Member must satisfy enum value set: [{', '.join(declared.words)}]")
     if meta.pattern is not None and not re.search(meta.pattern, value):
-        broken.append(f"Member must satisfy regular expression pattern: {unanchored(meta.pattern)}")
+        broken.append(f"Member must satisfy regular expression pattern: {shown_pattern(meta)}")
     if meta.min_length is not None and len(value) < meta.min_length:
         broken.append(f"Member must have length greater than or equal to {meta.min_length}")
     if meta.max_length is not None and len(value) > meta.max_length:
@@ -158,7 +158,7 @@ def _all_of(declared: MemberType) -> str:
     if meta.min_length is not None:
         parts.append(f"Member must have length greater than or equal to {meta.min_length}")
     if meta.pattern is not None:
-        parts.append(f"Member must satisfy regular expression pattern: {unanchored(meta.pattern)}")
+        parts.append(f"Member must satisfy regular expression pattern: {shown_pattern(meta)}")
     return f"[{', '.join(parts)}]"
 
 

@@ -50,9 +50,12 @@ def anchored(pattern: str) -> str:
     return rf"\A{pattern}\Z"
 
 
-def unanchored(pattern: str) -> str:
+def shown_pattern(meta: Meta) -> str | None:
     """The pattern as AWS writes it."""
-    return pattern.removeprefix(r"\A").removesuffix(r"\Z")
+    if meta.pattern is None:
+        return None
+    written: str | None = (meta.extra or {}).get(AWS_PATTERN)
+    return written or meta.pattern.removeprefix(r"\A").removesuffix(r"\Z")
 
 
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
@@ -65,6 +68,9 @@ PARAMETER_REQUIRED = "parameter required"
 
 VALUE_HIDDEN: Final = {"value hidden": True}
 """Marks a member whose violations show its name as the model spells it, and no value: those of SearchVectors."""
+
+AWS_PATTERN: Final = "AWS's pattern"
+"""Has AWS's pattern where ours is another one for the same texts, because a long text can take hours by AWS's."""
 
 NAMES_TABLE = "names a table"
 """Marks a table's name or ARN: the model bounds only its length, and `table_name_of` checks the name."""

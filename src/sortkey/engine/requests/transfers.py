@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from sortkey.engine.requests.shapes import (
+    AWS_PATTERN,
     AttributeMap,
     NameBindings,
     Shape,
@@ -29,7 +30,14 @@ from sortkey.engine.requests.tables import (
 TransferArn = Annotated[str, Meta(min_length=37, max_length=1024)]
 PageSize = Annotated[int, Meta(ge=1, le=25)]
 ClientToken = Annotated[str, Meta(pattern=anchored(r"^[^\$]+$"))]
-Bucket = Annotated[str, Meta(max_length=255, pattern=anchored(r"^[a-z0-9A-Z]+[\.\-\w]*[a-z0-9A-Z]+$"))]
+Bucket = Annotated[
+    str,
+    Meta(
+        max_length=255,
+        pattern=anchored(r"[a-z0-9A-Z][\.\-\w]*[a-z0-9A-Z]"),
+        extra={AWS_PATTERN: r"^[a-z0-9A-Z]+[\.\-\w]*[a-z0-9A-Z]+$"},
+    ),
+]
 BucketOwner = Annotated[str, Meta(pattern=anchored("[0-9]{12}"))]
 Prefix = Annotated[str, Meta(max_length=1024)]
 
