@@ -112,11 +112,11 @@ def _records(snapshot: Transaction, export: ExportEntry, position: str) -> Itera
     table = Table(export.source.table)
     has_old = span_of(export)["ExportViewType"] == BOTH_IMAGES
     for change in change_log.changes_between(snapshot, export.source, export.since, position):
-        key = table.key_of(orjson.loads(_text(change.after or change.before)))
+        of_item = table.key_of(orjson.loads(_text(change.after or change.before)))
         images = {"OldImage": change.before if has_old else b"", "NewImage": change.after}
         line = lines.change(
             change.last // change_log.MICROSECOND,
-            orjson.dumps(key),
+            orjson.dumps(of_item),
             {name: _text(payload) for name, payload in images.items() if payload},
         )
         yield change.key, line, stored_item.size(change.after or change.before)
