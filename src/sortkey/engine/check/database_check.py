@@ -162,6 +162,7 @@ def _check_spaces(snapshot: Transaction, tables: list[Table], findings: Findings
     streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.all_streams}
     others = {records.space_bytes(table.entry.log) for table in tables if table.entry.log}
     others |= {index.log for table in tables for index in table.vector_indexes.values()}
+    others |= {records.space_bytes(space) for table in tables for space in table.entry.replication_spaces}
     others |= {records.space_bytes(space) for space in spaces_in_use(snapshot)}
     garbage = _members(snapshot, records.GARBAGE)
     used = counted | streams | others

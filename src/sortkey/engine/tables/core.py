@@ -57,6 +57,8 @@ class Core:
         self.catalog = Catalog()
         self.signal = StreamSignal()
         self.partitions = PartitionLoads(monotonic())
+        self.peers: Mapping[str, Core] = {}
+        """The stores of all regions, by their names, if this is one of several that are emulated."""
         self.vector_memories: dict[bytes, Any] = {}
         """What searches keep in memory, by the space of the vector index."""
         begin_batch = partial(WriteBatch, self.clock, self.signal.notify, self.partitions)
