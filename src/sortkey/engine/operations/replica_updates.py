@@ -19,14 +19,14 @@ from sortkey.errors import ResourceInUseException, ValidationException
 
 
 def update_replicas(core: Core, name: str, request: UpdateTable) -> Work:
+    updates = request.replica_updates or []
+    if any(each.disassociate is not None for each in updates):
+        raise ValidationException(f"{INVALID}Disassociate is not supported here: delete the replica, or its table")
     if any(getattr(request, field) not in (None, []) for field in CHANGES):
         raise ValidationException(f"{INVALID}ReplicaUpdates cannot be combined with other changes of a table")
-    updates = request.replica_updates or []
     if len(updates) != 1:
         raise ValidationException(f"{INVALID}ReplicaUpdates must have one update: replicas change one at a time")
     update = updates[0]
-    if update.disassociate is not None:
-        raise ValidationException(f"{INVALID}Disassociate is not supported here: delete the replica, or its table")
     actions = [each for each in (update.create, update.update, update.delete) if each is not None]
     if len(actions) != 1:
         raise ValidationException(f"{INVALID}A replica update has exactly one of Create, Update and Delete")
