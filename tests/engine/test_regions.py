@@ -323,7 +323,7 @@ def test_indexes_and_ttl_are_shared(world: World) -> None:
 
 
 def test_a_global_table_of_the_legacy_version(world: World) -> None:
-    stream = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}}
+    stream: dict[str, Any] = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}}
     for name in (EU, US):
         world.call(name, "CreateTable", **table(AttributeDefinitions=attributes(p="S", s="N"), **stream))
     group = [{"RegionName": EU}, {"RegionName": US}]

@@ -111,11 +111,16 @@ class Regions:
 
     def cut(self, *names: str) -> None:
         """Cut the link between two regions; or all links of one region, which is given alone."""
-        self._cut |= self._links_of(names)
+        links = self._links_of(names)
+        # What is under way arrives first.
+        with self._turn:
+            self._cut |= links
 
     def heal(self, *names: str) -> None:
         """Undo `cut`; without regions, heal all links."""
-        self._cut -= self._links_of(names) if names else self._cut
+        links = self._links_of(names) if names else set(self._all_links())
+        with self._turn:
+            self._cut -= links
         self._woken.set()
 
     def set_lag(self, seconds: float) -> None:
@@ -214,7 +219,7 @@ class Regions:
         DEADLINE.set(monotonic() + WRITE_WAIT_SECONDS)
         try:
             with self._turn:
-                # It may have been cut meanwhile, and who has cut it expects no more.
+                # It may have been cut meanwhile.
                 return link in self._open_links() and self._over(link, self.lag)
         except FolderBusy as busy:
             _logger.debug("%s; the next round tries again", busy)

@@ -209,7 +209,7 @@ def _with_settings(batch: WriteBatch, entry: TableEntry, of: TableEntry) -> Tabl
 
 def _changed_indexes(batch: WriteBatch, own: Sequence[AnyIndex], others: Sequence[AnyIndex]) -> list[AnyIndex]:
     """The indexes of another replica, with the spaces of those that are here; new ones have none, to be filled."""
-    present = {each.name: each for each in own}
+    present: dict[str, AnyIndex] = {each.name: each for each in own}
     changed: list[AnyIndex] = []
     for other in others:
         mine = present.get(other.name)
@@ -225,6 +225,6 @@ def _changed_indexes(batch: WriteBatch, own: Sequence[AnyIndex], others: Sequenc
 
 def _as(mine: AnyIndex, other: AnyIndex) -> AnyIndex:
     """With the throughput of the other one, which is no part of what an index is."""
-    if isinstance(mine, IndexEntry) and isinstance(other, IndexEntry):
-        return msgspec.structs.replace(mine, throughput=other.throughput, settings=other.settings)
-    return mine
+    if isinstance(other, VectorIndexEntry):
+        return mine
+    return msgspec.structs.replace(mine, throughput=other.throughput, settings=other.settings)

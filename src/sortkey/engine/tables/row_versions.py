@@ -112,7 +112,8 @@ def queued(transaction: Transaction, queue: bytes, limit: int) -> list[Queued]:
 
 def _queued(key: bytes, value: bytes) -> Queued:
     (number,) = _NUMBER.unpack_from(key, SPACE_BYTES)
-    return Queued(number, *_TIMES.unpack_from(value), value[_TIMES.size :])
+    time, since = _TIMES.unpack_from(value)
+    return Queued(number, time, since, value[_TIMES.size :])
 
 
 def remove_queued(batch: WriteBatch, queue: bytes, sent: list[Queued]) -> None:
