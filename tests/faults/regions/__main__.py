@@ -18,7 +18,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults.regions", description=__doc__)
     parser.add_argument("--writes", type=int, default=20_000, help="in all regions together (%(default)s)")
     parser.add_argument("--kills", type=int, default=6)
-    parser.add_argument("--keys", type=int, default=40, help="that all regions write (%(default)s)")
+    parser.add_argument("--keys", type=int, default=20, help="that all regions write at a time (%(default)s)")
     parser.add_argument("--seed", type=int, default=7)
     given = parser.parse_args()
     began = monotonic()

@@ -38,8 +38,10 @@ class Plan(NamedTuple):
     seed: int
     writes: int
     kills: int
-    keys: int = 40
-    cut_seconds: float = 0.2
+    keys: int = 20
+    round: int = 100
+    """After so many writes, a region goes on to other keys: the rows of the end show the last writes of many rounds."""
+    cut_seconds: float = 0.4
     """About how often links are cut or healed."""
 
 
@@ -98,7 +100,7 @@ class Writer(threading.Thread):
 
     def _write(self, client: Any) -> bool:
         """False if there was no answer."""
-        key = f"k{self._random.randrange(self._plan.keys)}"
+        key = f"{self.written // self._plan.round} {self._random.randrange(self._plan.keys)}"
         value = None if self._random.random() < 0.25 else f"{self._region} {self.written}"
         named = {"TableName": TABLE}
         began = time.time()
@@ -183,7 +185,7 @@ class Campaign:
         while any(writer.is_alive() for writer in writers):
             writers[0].join(self._random.random() * 2 * self._plan.cut_seconds)
             url = self._replicating.urls[EU]
-            match self._random.choice(("cut", "cut", "heal", "lag")):
+            match self._random.choice(("cut", "cut", "cut", "heal", "lag")):
                 case "cut":
                     order(url, cut=self._random.sample(REGIONS, self._random.choice((1, 2))))
                     cuts += 1
