@@ -52,6 +52,7 @@ class Capabilities:
 
 
 EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True, ties_by_hash=True, regions=False)
+EMBEDDED_REGIONS: Final = replace(EMBEDDED, store="the embedded engine with regions", regions=True)
 SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True, ties_by_hash=True, regions=False)
 SORTKEY_REGIONS: Final = replace(SORTKEY, store="a Sortkey endpoint with regions", regions=True)
 AWS: Final = Capabilities("DynamoDB", multi_attribute_index_keys=True)

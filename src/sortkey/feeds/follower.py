@@ -13,6 +13,7 @@ from uuid import uuid4
 from sortkey.clock import SystemClock, WaitingClock
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.feed_runner import FeedRunner
+from sortkey.feeds.home_region import require_home
 from sortkey.feeds.shards.dead_letter import DEAD_LETTERS, DeadLetter
 from sortkey.feeds.shards.lease_runner import RunnerSettings
 from sortkey.feeds.shards.leases import FEEDS
@@ -76,12 +77,15 @@ class Follower:
 
     async def __aenter__(self) -> Self:
         """When it returns, a feed that starts from now on has its positions. Raises what prevents the feeds from
-        starting: a missing table, a table without a stream, an unreachable store."""
+        starting: a missing table, a table without a stream, an unreachable store; sk.WrongRegion if a table with
+        replicas has its home elsewhere."""
         if self._runners:
             raise RuntimeError("a follower runs once; make another one")
         has_timers = any(isinstance(feed, Timers) for feed in self._feeds)
         await self._session.create_tables(FEEDS, DEAD_LETTERS, *((TIMERS,) if has_timers else ()))
         try:
+            for feed in self._feeds:
+                await require_home(self._session, feed)
             for feed in self._feeds:
                 await self._start(feed)
         except BaseException:

@@ -1,0 +1,39 @@
+"""One region follows a table with replicas: its home.
+
+The stream of each region has the writes of all. Two followers in two regions would handle every change twice, with
+leases, marks and timers of their own, which are right in one region alone; and what they write would meet in conflicts
+that the last writer wins. So a follower starts only in the region that the declaration names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sortkey.feeds.changes.change_feed import ChangeFeed
+from sortkey.feeds.timers.timers import Timers
+from sortkey.model.errors import WrongRegion
+from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.model.tables.provision import region_of
+
+
+async def require_home(session: AsyncSession, feed: ChangeFeed[Any] | Timers[Any]) -> None:
+    """Raises WrongRegion if the feed's table has replicas, and this is not the region that follows it."""
+    if not session.capabilities.regions:
+        return
+    table = feed.schedule.source.cls.__table__ if isinstance(feed, Timers) else feed.table
+    description = (await session.client.describe_table(TableName=table.name))["Table"]
+    replicas = [each["RegionName"] for each in description.get("Replicas", ())]
+    if not replicas:
+        return
+    here, home = region_of(description), table.settings.home
+    if home == here:
+        return
+    if home is None:
+        raise WrongRegion(
+            f"{feed.name}: table {table.name} has replicas in {', '.join(sorted({here, *replicas}))}, and one region "
+            f'has to follow it; declare which one: sk.Table("{table.name}", replicas=…, home="{here}")'
+        )
+    raise WrongRegion(
+        f"{feed.name}: table {table.name} is followed in its home {home}, and this session is in {here}; run the "
+        f"follower there, or declare another home after the one there has stopped"
+    )
