@@ -87,9 +87,7 @@ def test_a_feed_runs_in_the_home_of_its_table_and_sees_the_writes_of_all_regions
 def test_a_feed_does_not_run_elsewhere(world: sk.testing.RegionsOfTest) -> None:
     async def run() -> None:
         async with sk.async_connect(world.url(US)) as db:
-            with pytest.raises(
-                sk.WrongRegion, match="in its home eu-west-1, and this session is in us-east-1"
-            ):
+            with pytest.raises(sk.WrongRegion, match="in its home eu-west-1, and this session is in us-east-1"):
                 async with sk.feeds.Follower(db, [FEED]):
                     pass
 
@@ -111,22 +109,38 @@ def test_timers_do_not_run_elsewhere(world: sk.testing.RegionsOfTest) -> None:
 
 
 def test_a_table_with_replicas_and_no_home_is_followed_nowhere(world: sk.testing.RegionsOfTest) -> None:
+    async def nothing(changes: Sequence[sk.Change[Wanderer]]) -> None:
+        raise AssertionError(changes)
+
+    feed = sk.feeds.ChangeFeed("wanderers", Wanderer, nothing)
+
     async def run() -> None:
-        async def nothing(changes: Sequence[sk.Change[Wanderer]]) -> None:
-            raise AssertionError(changes)
-
         async with sk.async_connect(world.url(EU)) as db:
-            with pytest.raises(
-                sk.WrongRegion, match=r'declare which one: sk.Table\("homeless", replicas=…, home="eu-west-1"'
-            ):
-                async with sk.feeds.Follower(db, [sk.feeds.ChangeFeed("wanderers", Wanderer, nothing)]):
+            with pytest.raises(sk.WrongRegion, match=r'sk.Table\("homeless", replicas=…, home="eu-west-1"\)'):
+                async with sk.feeds.Follower(db, [feed]):
                     pass
-
-    # The embedded engine has one region: there the declaration changes nothing.
 
     asyncio.run(run())
 
 
+def test_a_follower_may_say_where_the_home_is(world: sk.testing.RegionsOfTest) -> None:
+    names: list[str] = []
+
+    async def noted(changes: Sequence[sk.Change[Wanderer]]) -> None:
+        names.extend(change.new.name for change in changes if change.new is not None)
+
+    feed = sk.feeds.ChangeFeed("wanderers", Wanderer, noted)
+
+    async def run() -> None:
+        async with sk.async_connect(world.url(US)) as db, sk.feeds.Follower(db, [feed], home=US) as follower:
+            await db.put(Wanderer(name="ada"))
+            await follower.caught_up()
+
+    asyncio.run(run())
+    assert names == ["ada"]
+
+
+# The embedded engine has one region: there the declaration changes nothing.
 def test_a_store_without_regions_is_followed_as_ever() -> None:
     async def run() -> None:
         numbers.clear()

@@ -39,8 +39,9 @@ class Follower:
 
     Leaving the block finishes the current batches and calls, and gives the shards up at once. `dead_letters`, if given,
     is called with the dead letters of all feeds, besides the feeds' own. `clock` is for tests: leases, pauses and waits
-    go by an `sk.testing.ManualClock`. The tables `sortkey-feeds` and `sortkey-dead-letters`, and with timers
-    `sortkey-timers`, are created if they do not exist.
+    go by an `sk.testing.ManualClock`. A table with replicas is followed in its home region alone: the one that it
+    declares, or else `home` (docs/guides/regions.md). The tables `sortkey-feeds` and `sortkey-dead-letters`, and with
+    timers `sortkey-timers`, are created if they do not exist.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Follower:
         lease_seconds: float = LEASE_SECONDS,
         dead_letters: Callable[[DeadLetter], Awaitable[None]] | None = None,
         clock: WaitingClock | None = None,
+        home: str | None = None,
     ) -> None:
         given: Any = session
         if not isinstance(given, AsyncSession):
@@ -69,6 +71,7 @@ class Follower:
         """The name under which it has leases."""
         self._session = session
         self._feeds = tuple(feeds)
+        self._home = home
         self._settings = RunnerSettings(lease_seconds, clock or SystemClock(), dead_letters)
         self._runners: list[FeedRunner | TimerRunner] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -85,7 +88,7 @@ class Follower:
         await self._session.create_tables(FEEDS, DEAD_LETTERS, *((TIMERS,) if has_timers else ()))
         try:
             for feed in self._feeds:
-                await require_home(self._session, feed)
+                await require_home(self._session, feed, self._home)
             for feed in self._feeds:
                 await self._start(feed)
         except BaseException:

@@ -16,8 +16,9 @@ from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.tables.provision import region_of
 
 
-async def require_home(session: AsyncSession, feed: ChangeFeed[Any] | Timers[Any]) -> None:
-    """Raises WrongRegion if the feed's table has replicas, and this is not the region that follows it."""
+async def require_home(session: AsyncSession, feed: ChangeFeed[Any] | Timers[Any], default: str | None) -> None:
+    """Raises WrongRegion if the feed's table has replicas, and this is not the region that follows it. `default` is the
+    home of a table that declares none."""
     if not session.capabilities.regions:
         return
     table = feed.schedule.source.cls.__table__ if isinstance(feed, Timers) else feed.table
@@ -25,15 +26,16 @@ async def require_home(session: AsyncSession, feed: ChangeFeed[Any] | Timers[Any
     replicas = [each["RegionName"] for each in description.get("Replicas", ())]
     if not replicas:
         return
-    here, home = region_of(description), table.settings.home
+    here, home = region_of(description), table.settings.home or default
     if home == here:
         return
     if home is None:
         raise WrongRegion(
             f"{feed.name}: table {table.name} has replicas in {', '.join(sorted({here, *replicas}))}, and one region "
-            f'has to follow it; declare which one: sk.Table("{table.name}", replicas=…, home="{here}")'
+            f'has to follow it; say which one: sk.Table("{table.name}", replicas=…, home="{here}"), '
+            f'sk.feeds.Follower(…, home="{here}") or sortkey follow --home {here}'
         )
     raise WrongRegion(
         f"{feed.name}: table {table.name} is followed in its home {home}, and this session is in {here}; run the "
-        f"follower there, or declare another home after the one there has stopped"
+        f"follower there, or change the home when the one there has stopped"
     )
