@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -100,7 +101,8 @@ class World:
 
 
 # The settings of the links end with the process, so a restart heals all.
-@settings(max_examples=40)
+@pytest.mark.slow
+@settings(max_examples=25)
 @given(st.lists(steps, max_size=40))
 def test_every_region_shows_what_the_model_shows(life: list[tuple[Any, ...]]) -> None:
     with TemporaryDirectory(prefix="regions-") as folder:
