@@ -11,6 +11,8 @@ import pytest
 from sortkey.clock import ManualClock
 from sortkey.engine.check.database_check import check_database
 from sortkey.engine.regions import Regions
+from sortkey.engine.rows.write_batch import WriteBatch
+from sortkey.engine.tables import row_versions
 from sortkey.errors import DynamoDBError
 from sortkey.storage import StorageError
 from tests.engine.operations.table_shapes import attributes, index, table
@@ -386,6 +388,41 @@ def test_what_was_not_sent_is_sent_when_the_folders_are_opened_again(tmp_path: P
     with pytest.raises(StorageError, match="another process replicates"):
         Regions(NAMES, tmp_path)
     world.close()
+
+
+def test_the_check_compares_rows_and_versions(world: World) -> None:
+    world.replicate_orders(US)
+    world.put(EU, "1", "x")
+    world.put(EU, "2", "y")
+    world.delete(EU, "2")
+    database = world.regions.databases[EU]
+    table = database.catalog.last_seen("orders")
+    assert table is not None
+    assert table.replication is not None
+    with database.read() as snapshot:
+        kept = dict(row_versions.versions(snapshot, table.replication))
+        ((time, deleted),) = row_versions.deleted_rows(snapshot, table.replication)
+    (there,) = kept.keys() - {deleted}
+    swapped = row_versions.Version(time, b"eu-west-1", deleted=True)
+
+    def harm(batch: WriteBatch) -> None:
+        assert table.replication is not None
+        row_versions.note(batch, table.replication, table.space + there, swapped)
+        row_versions.note(batch, table.replication, table.space + deleted, kept[there])
+
+    def mend(batch: WriteBatch) -> None:
+        assert table.replication is not None
+        for row in (there, deleted):
+            row_versions.note(batch, table.replication, table.space + row, kept[row])
+
+    database.store.write(harm)
+    assert sorted(check_database(database).problems) == sorted(
+        [
+            f"table orders: row {there.hex()} is there, and its version says otherwise",
+            f"table orders: row {deleted.hex()} is not there, and its version says otherwise",
+        ]
+    )
+    database.store.write(mend)
 
 
 def test_the_thread_replicates_by_itself(world: World) -> None:

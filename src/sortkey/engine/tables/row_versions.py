@@ -98,10 +98,18 @@ def enqueue_older(batch: WriteBatch, queue: bytes, row: bytes) -> None:
 def version_of(transaction: Transaction, replication: Replication, row: bytes) -> Version | None:
     """The version of a row, given its key without the space; None if it has none."""
     found = records.read(transaction, replication.versions + row)
-    if found is None:
-        return None
-    time, deleted = _VERSION.unpack_from(found)
-    return Version(time, found[_VERSION.size :], bool(deleted))
+    return None if found is None else _version(found)
+
+
+def versions(transaction: Transaction, replication: Replication) -> Iterator[tuple[bytes, Version]]:
+    """The row keys without their space, in order, and their versions."""
+    for key, value in ascending(transaction, replication.versions, after_prefix(replication.versions)):
+        yield key[SPACE_BYTES:], _version(records.opened(transaction, key, value))
+
+
+def _version(value: bytes) -> Version:
+    time, deleted = _VERSION.unpack_from(value)
+    return Version(time, value[_VERSION.size :], bool(deleted))
 
 
 def queued(transaction: Transaction, queue: bytes, limit: int) -> list[Queued]:
