@@ -10,6 +10,7 @@ import pytest
 
 from sortkey.clock import ManualClock
 from sortkey.engine.check.database_check import check_database
+from sortkey.engine.database import Database
 from sortkey.engine.regions import Regions
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables import row_versions
@@ -388,6 +389,26 @@ def test_what_was_not_sent_is_sent_when_the_folders_are_opened_again(tmp_path: P
     with pytest.raises(StorageError, match="another process replicates"):
         Regions(NAMES, tmp_path)
     world.close()
+
+
+# Another process may serve or write the folder of a region alone.
+def test_a_folder_knows_its_region(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.replicate_orders(US)
+    world.regions.close()
+    alone = Database(tmp_path / US)
+    shown = alone.call("DescribeTable", {"TableName": "orders"})["Table"]
+    assert shown["TableArn"] == f"arn:aws:dynamodb:{US}:000000000000:table/orders"
+    assert [each["RegionName"] for each in shown["Replicas"]] == [EU]
+    alone.call("PutItem", {"TableName": "orders", "Item": {"p": {"S": "1"}, "s": {"N": "1"}, "v": {"S": "alone"}}})
+    alone.close()
+    world.regions = Regions(NAMES, tmp_path)
+    world.regions.settle()
+    assert world.values(EU) == {"1": "alone"}
+    world.regions.close()
+    (tmp_path / US).rename(tmp_path / "eu-north-1")
+    with pytest.raises(StorageError, match="is of the region us-east-1, not eu-north-1"):
+        Regions((EU, "eu-north-1"), tmp_path)
 
 
 def test_the_check_compares_rows_and_versions(world: World) -> None:

@@ -14,6 +14,7 @@ import fcntl
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations, permutations
 from pathlib import Path
 from typing import IO, Any, Final, Self
@@ -29,7 +30,9 @@ from sortkey.engine.replication.transfer import (
     send,
     waiting,
 )
+from sortkey.engine.rows import records
 from sortkey.engine.rows.catalog_entries import TableEntry
+from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Settings
 from sortkey.engine.tables.replicas import replica_in
 from sortkey.storage import FolderBusy, StorageError
@@ -76,7 +79,10 @@ class Regions:
                 folder = None if data is None else data / name
                 settings = Settings(region=name, buckets=buckets)
                 clock = None if clocks is None else clocks.get(name)
-                self.databases[name] = Database.open(folder, clock, settings)
+                database = self.databases[name] = Database.open(folder, clock, settings)
+                if database.settings.region != name:
+                    raise StorageError(f"{folder} is of the region {database.settings.region}, not {name}")
+                database.store.write(partial(_keep_region, name.encode()))
         except BaseException:
             self._close_databases()
             raise
@@ -256,6 +262,12 @@ def _is_complete(members: Sequence[tuple[Database, str]]) -> bool:
         if listed != regions - {database.settings.region}:
             return False
     return True
+
+
+def _keep_region(name: bytes, batch: WriteBatch) -> None:
+    """Other processes that open the folder alone are told."""
+    if batch.get_record(records.REGION) is None:
+        batch.put_record(records.REGION, name)
 
 
 def _lock(data: Path) -> IO[bytes]:

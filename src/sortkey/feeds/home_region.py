@@ -19,8 +19,6 @@ from sortkey.model.tables.provision import region_of
 async def require_home(session: AsyncSession, feed: ChangeFeed[Any] | Timers[Any], default: str | None) -> None:
     """Raises WrongRegion if the feed's table has replicas, and this is not the region that follows it. `default` is the
     home of a table that declares none."""
-    if not session.capabilities.regions:
-        return
     table = feed.schedule.source.cls.__table__ if isinstance(feed, Timers) else feed.table
     description = (await session.client.describe_table(TableName=table.name))["Table"]
     replicas = [each["RegionName"] for each in description.get("Replicas", ())]

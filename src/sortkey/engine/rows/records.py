@@ -80,6 +80,7 @@ NEXT_SPACE: Final = CATALOG + b"next-space"
 LAST_SEQUENCE: Final = CATALOG + b"last-sequence"
 LAST_MOMENT: Final = CATALOG + b"last-moment"
 LAST_WRITE_TIME: Final = CATALOG + b"last-write-time"
+REGION: Final = CATALOG + b"region"
 TABLE_PREFIX: Final = CATALOG + b"table/"
 TABLE_END: Final = TABLE_PREFIX + b"\xff"
 
