@@ -460,3 +460,26 @@ def test_the_thread_replicates_by_itself(world: World) -> None:
     # A record of the stream is there as soon as the write has arrived.
     assert database.signal.version(space) > 0 or database.signal.wait(space, 0, timeout=30)
     assert world.values(US) == {"1": "x"}
+
+
+# The region that was cut off did not know the index, which rejects such an item. As in the table of an index that is
+# added later, the item is not in it.
+def test_an_item_that_an_index_rejects_arrives_without_it(world: World) -> None:
+    world.replicate_orders()
+    world.regions.cut(US)
+    create = {"Create": {key: value for key, value in index().items() if key != "ProvisionedThroughput"}}
+    definitions = attributes(p="S", s="N", g="S")
+    world.call(
+        EU, "UpdateTable", TableName="orders", AttributeDefinitions=definitions, GlobalSecondaryIndexUpdates=[create]
+    )
+    world.regions.databases[EU].janitor.sweep()
+    world.put(US, "1", "x", g={"N": "5"})
+    world.put(US, "2", "y", g={"S": ""})
+    world.put(US, "3", "z", g={"S": "red"})
+    world.regions.heal()
+    world.regions.settle()
+    for name in NAMES:
+        world.regions.databases[name].janitor.sweep()
+        assert sorted(world.values(name)) == ["1", "2", "3"]
+        found = world.call(name, "Scan", TableName="orders", IndexName="by_g")["Items"]
+        assert [item["p"]["S"] for item in found] == ["3"]
