@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.timers.timers import Timers
+from sortkey.model.calls.steps import code_of
 from sortkey.model.errors import WrongRegion
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.tables.provision import region_of
@@ -20,7 +23,12 @@ async def require_home(session: AsyncSession, feed: ChangeFeed[Any] | Timers[Any
     """Raises WrongRegion if the feed's table has replicas, and this is not the region that follows it. `default` is the
     home of a table that declares none."""
     table = feed.schedule.source.cls.__table__ if isinstance(feed, Timers) else feed.table
-    description = (await session.client.describe_table(TableName=table.name))["Table"]
+    try:
+        description = (await session.client.describe_table(TableName=table.name))["Table"]
+    except ClientError as error:
+        if code_of(error) == "ResourceNotFoundException":
+            return  # The feed says so when it starts.
+        raise
     replicas = [each["RegionName"] for each in description.get("Replicas", ())]
     if not replicas:
         return
