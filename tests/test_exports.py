@@ -16,9 +16,9 @@ EXPORTS = """
     DeadlineExceeded DeclarationError DecodeError DeleteResult DroppedTable EncodeError Entries F Index Item ItemMissing
     Key KeyChange KeyPartError LoadError LoadResult ModelError Neighbour NoAccessPath Page PartialItem PutEntryResult
     Scan ScanEstimate Session Shards Table TablesDiffer Transaction TransactionFailed UnknownField Unsupported Vector
-    VectorIndex VectorPath Where async_client async_connect client codec collection compat computed connect created each
-    epoch epoch_ms extra feeds field graphql in_key inexact is_partial patterns read replace seconds services stored_as
-    testing updated version
+    VectorIndex VectorPath Where WrongRegion async_client async_connect client codec collection compat computed connect
+    created each epoch epoch_ms extra feeds field graphql in_key inexact is_partial patterns read replace seconds
+    services stored_as testing updated version
 """.split()
 MODULES = {
     "patterns": """
@@ -33,7 +33,7 @@ MODULES = {
     """,
     "compat.electrodb": "AnyValue Entity ISOString Integer Number TTL",
     "compat.pynamodb": "AnyValue JSON LegacyBinary LegacyBoolean Number TTL UTCDateTime",
-    "testing": "AmbiguousStore Faults Local ManualClock RefusedService async_local local",
+    "testing": "AmbiguousStore Faults Local ManualClock RefusedService RegionsOfTest async_local local regions",
 }
 
 

@@ -34,6 +34,7 @@ from sortkey.model.errors import TablesDiffer as TablesDiffer
 from sortkey.model.errors import TransactionFailed as TransactionFailed
 from sortkey.model.errors import UnknownField as UnknownField
 from sortkey.model.errors import Unsupported as Unsupported
+from sortkey.model.errors import WrongRegion as WrongRegion
 from sortkey.model.fields.annotation import computed as computed
 from sortkey.model.fields.annotation import created as created
 from sortkey.model.fields.annotation import epoch as epoch

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import math
+import re
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -19,13 +23,17 @@ from sortkey.cli.arguments import (
 from sortkey.cli.console import EndpointConsole
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
+from sortkey.engine.regions import Regions
 from sortkey.http.listener import CannotListen, listen, url_of
 from sortkey.storage import StorageError
-from sortkey.wire.authentication import BadKeysFile
+from sortkey.wire.authentication import BadKeysFile, NoAuthentication
 from sortkey.wire.commit_scheduler import WRITE_WAIT_SECONDS
 from sortkey.wire.metrics import NoOtherWorkers
+from sortkey.wire.region_server import serve_regions
 from sortkey.wire.server import Options, authentication_for, serve
 from sortkey.wire.workers import Supervisor
+
+_REGION: Final = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
 
 
 def add_arguments(command: Parser) -> None:
@@ -52,6 +60,16 @@ def add_arguments(command: Parser) -> None:
     command.add_argument(
         "--buckets", metavar="DIR", type=Path, help="for exports and imports: each folder in it is an S3 bucket"
     )
+    command.add_argument(
+        "--regions",
+        metavar="LIST",
+        type=_regions,
+        default=(),
+        help="emulate regions such as eu-west-1,us-east-1, each at an address of its own (docs/guides/regions.md)",
+    )
+    command.add_argument(
+        "--region-lag", metavar="SECONDS", type=float, default=0.0, help="how long a write takes to another region (0)"
+    )
     command.add_argument("--workers", metavar="N", type=int, default=1, help="processes that share the port (1)")
     command.add_argument(
         "--write-wait",
@@ -67,6 +85,16 @@ def _faults(text: str) -> Faults:
         return Faults.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _regions(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    for name in names:
+        if not _REGION.fullmatch(name):
+            raise argparse.ArgumentTypeError(f"{name!r} is not a region of AWS, such as eu-west-1")
+    if len(names) < 2 or len({*names}) < len(names):
+        raise argparse.ArgumentTypeError(f"{text!r} is not two or more different regions: eu-west-1,us-east-1")
+    return names
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -89,10 +117,47 @@ def run(arguments: argparse.Namespace) -> int:
         return print_error("db", "--workers must be at least 1")
     if arguments.workers > 1 and data is None:
         return print_error("db", "--memory cannot be shared: use it without --workers")
+    if arguments.region_lag and not arguments.regions:
+        return print_error("db", "--region-lag needs --regions")
+    if arguments.regions:
+        return _serve_regions(arguments, options)
     pages = EndpointConsole(arguments.workers) if arguments.console else None
     if arguments.workers == 1:
         return serve_in_one_process("db", options, pages)
     return serve_in_workers("db", options, arguments.workers, pages)
+
+
+def _serve_regions(arguments: argparse.Namespace, options: Options) -> int:
+    """Each region at the port after that of the one before it."""
+    for given in ("keys", "faults", "kinesis"):
+        if getattr(options, given) is not None:
+            return print_error("db", f"--regions emulates for tests and for looking: use it without --{given}")
+    if arguments.workers > 1:
+        return print_error("db", "--regions runs in one process: use it without --workers")
+    if not 0 <= arguments.region_lag < math.inf:
+        return print_error("db", "--region-lag is a number of seconds from 0 on")
+    names: tuple[str, ...] = arguments.regions
+    pages = EndpointConsole() if arguments.console else None
+    try:
+        authentication = authentication_for(options)
+        assert isinstance(authentication, NoAuthentication)
+        with ExitStack() as stack:
+            ports = [options.port + at if options.port else 0 for at in range(len(names))]
+            listening = {
+                name: stack.enter_context(listen(options.host, port)) for name, port in zip(names, ports, strict=True)
+            }
+            regions = Regions(names, options.data, lag=arguments.region_lag, buckets=options.buckets)
+            stack.callback(regions.close)
+            regions.start()
+
+            def ready() -> None:
+                for name, socket in listening.items():
+                    announce(f"{url_of(socket)} {name}")
+
+            serve_regions(options, authentication, regions, listening, ready, pages)
+    except (CannotListen, StorageError) as error:
+        return print_error("db", str(error))
+    return 0
 
 
 def serve_in_one_process(command: str, options: Options, pages: EndpointConsole | None) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -37,6 +37,13 @@ from sortkey.storage import StorageError
 
 Sink = Callable[[DeadLetter], Awaitable[None]]
 
+
+class FollowerSettings(NamedTuple):
+    lease_seconds: float
+    dead_letters: Sink | None
+    home: str | None
+
+
 START_SECONDS: Final = 10.0
 """To reach the broker."""
 
@@ -51,6 +58,9 @@ def add_arguments(command: Parser) -> None:
         type=float,
         default=LEASE_SECONDS,
         help="after which others take over from a follower that died; the same for all of them (%(default)g)",
+    )
+    command.add_argument(
+        "--home", metavar="REGION", help="the region that follows tables with replicas, if it is not declared"
     )
     command.add_argument("--kafka", metavar="BOOTSTRAP", help="brokers of the topic of dead letters")
     command.add_argument("--dead-letters", metavar="TOPIC", help="a topic that also gets the dead letters")
@@ -70,7 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
             listening = stack.enter_context(listen(arguments.host, arguments.metrics_port))
             hosts = AllowedHosts((arguments.host, *arguments.allowed_hosts)) if is_loopback(arguments.host) else None
             dead_letters = topic_of(arguments, stack)
-            process.run(follow(definition, settings, store, arguments.lease, listening, hosts, dead_letters))
+            shared = FollowerSettings(arguments.lease, dead_letters, arguments.home)
+            process.run(follow(definition, settings, store, shared, listening, hosts))
     except (BadSettings, CannotListen) as error:
         return print_error("follow", str(error))
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
@@ -84,10 +95,9 @@ async def follow(
     definition: ServiceDefinition,
     settings: Mapping[str, Any],
     store: str,
-    lease_seconds: float,
+    given: FollowerSettings,
     listening: socket.socket,
     hosts: AllowedHosts | None,
-    dead_letters: Sink | None,
 ) -> None:
     """Run until a signal; when it returns, batches in progress are handled and saved, and the leases given up."""
     async with async_connect(store, tables=definition.tables(settings)) as session:
@@ -95,7 +105,13 @@ async def follow(
         await service.start()
         if not service.feeds:
             raise BadSettings(f"the service {definition.name} has no change feeds with these settings; see its page")
-        follower = Follower(session, service.feeds, lease_seconds=lease_seconds, dead_letters=dead_letters)
+        follower = Follower(
+            session,
+            service.feeds,
+            lease_seconds=given.lease_seconds,
+            dead_letters=given.dead_letters,
+            home=given.home,
+        )
         process.on_stop_signal(follower.stop)
         process.tune_interpreter()
         with StatusServer(listening, lambda: render(follower.samples(), FAMILIES), hosts):

@@ -148,7 +148,7 @@ class EmbeddedClient(AnyEmbeddedClient[dict[str, Any]], Client):
     _call_unparsed = AnyEmbeddedClient._execute_unparsed
 
     def capabilities(self) -> Capabilities:
-        return stores.EMBEDDED
+        return stores.EMBEDDED_REGIONS if self.database.peers else stores.EMBEDDED
 
     def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with errors.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:
@@ -225,7 +225,7 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
         return self._execute_unparsed(operation, members, binary)
 
     async def capabilities(self) -> Capabilities:
-        return stores.EMBEDDED
+        return stores.EMBEDDED_REGIONS if self.database.peers else stores.EMBEDDED
 
     async def wait_for_records(self, *, ShardIterator: str, Timeout: float) -> bool:
         with errors.translated("GetRecords", {"ShardIterator": ShardIterator}) as members:

@@ -107,6 +107,21 @@ class _OpenDatabases:
         self._shared[shared] = (database, handles + 1)
         return database
 
+    def lend(self, name: str, database: Database) -> None:
+        """Let clients of `memory:NAME` use a database that somebody else opens and closes."""
+        with self._lock:
+            if name in self._shared:
+                raise ValueError(f"'memory:{name}' is open in this process already")
+            self._shared[name] = (database, 1)
+
+    def take_back(self, name: str) -> None:
+        """End what `lend` began. Clients that are still open are closed."""
+        with self._lock:
+            self._shared.pop(name, None)
+            for handle in self._handles:
+                if handle.shared == name:
+                    handle.detach("belongs to regions that are closed")
+
     def release(self, handle: DatabaseHandle) -> None:
         with self._lock:
             database = handle.detach("is closed")
@@ -144,3 +159,5 @@ _OPEN_DATABASES: Final = _OpenDatabases()
 os.register_at_fork(after_in_child=_OPEN_DATABASES.after_fork)
 
 open_database = _OPEN_DATABASES.open
+lend_database = _OPEN_DATABASES.lend
+take_back_database = _OPEN_DATABASES.take_back

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -52,7 +52,9 @@ class Capabilities:
 
 
 EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True, ties_by_hash=True, regions=False)
+EMBEDDED_REGIONS: Final = replace(EMBEDDED, store="the embedded engine with regions", regions=True)
 SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True, ties_by_hash=True, regions=False)
+SORTKEY_REGIONS: Final = replace(SORTKEY, store="a Sortkey endpoint with regions", regions=True)
 AWS: Final = Capabilities("DynamoDB", multi_attribute_index_keys=True)
 DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local", vectors=False, recovery=False, regions=False)
 ALTERNATOR: Final = Capabilities(
@@ -75,7 +77,14 @@ STORES: Final[Mapping[str, Capabilities]] = {
 }
 """By name in a URL's `?store=`."""
 
-_BY_SERVER: Final = {"sortkey": SORTKEY, "jetty": DYNAMODB_LOCAL, "seastar": ALTERNATOR, "scylladb": ALTERNATOR}
+# The first that fits.
+_BY_SERVER: Final = {
+    "sortkey (regions)": SORTKEY_REGIONS,
+    "sortkey": SORTKEY,
+    "jetty": DYNAMODB_LOCAL,
+    "seastar": ALTERNATOR,
+    "scylladb": ALTERNATOR,
+}
 
 
 def capabilities_of(answer: Mapping[str, Any]) -> Capabilities:

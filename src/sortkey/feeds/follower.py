@@ -13,6 +13,7 @@ from uuid import uuid4
 from sortkey.clock import SystemClock, WaitingClock
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.feed_runner import FeedRunner
+from sortkey.feeds.home_region import require_home
 from sortkey.feeds.shards.dead_letter import DEAD_LETTERS, DeadLetter
 from sortkey.feeds.shards.lease_runner import RunnerSettings
 from sortkey.feeds.shards.leases import FEEDS
@@ -38,8 +39,9 @@ class Follower:
 
     Leaving the block finishes the current batches and calls, and gives the shards up at once. `dead_letters`, if given,
     is called with the dead letters of all feeds, besides the feeds' own. `clock` is for tests: leases, pauses and waits
-    go by an `sk.testing.ManualClock`. The tables `sortkey-feeds` and `sortkey-dead-letters`, and with timers
-    `sortkey-timers`, are created if they do not exist.
+    go by an `sk.testing.ManualClock`. A table with replicas is followed in its home region alone: the one that it
+    declares, or else `home` (docs/guides/regions.md). The tables `sortkey-feeds` and `sortkey-dead-letters`, and with
+    timers `sortkey-timers`, are created if they do not exist.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Follower:
         lease_seconds: float = LEASE_SECONDS,
         dead_letters: Callable[[DeadLetter], Awaitable[None]] | None = None,
         clock: WaitingClock | None = None,
+        home: str | None = None,
     ) -> None:
         given: Any = session
         if not isinstance(given, AsyncSession):
@@ -68,6 +71,7 @@ class Follower:
         """The name under which it has leases."""
         self._session = session
         self._feeds = tuple(feeds)
+        self._home = home
         self._settings = RunnerSettings(lease_seconds, clock or SystemClock(), dead_letters)
         self._runners: list[FeedRunner | TimerRunner] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -76,12 +80,15 @@ class Follower:
 
     async def __aenter__(self) -> Self:
         """When it returns, a feed that starts from now on has its positions. Raises what prevents the feeds from
-        starting: a missing table, a table without a stream, an unreachable store."""
+        starting: a missing table, a table without a stream, an unreachable store; sk.WrongRegion if a table with
+        replicas has its home elsewhere."""
         if self._runners:
             raise RuntimeError("a follower runs once; make another one")
         has_timers = any(isinstance(feed, Timers) for feed in self._feeds)
         await self._session.create_tables(FEEDS, DEAD_LETTERS, *((TIMERS,) if has_timers else ()))
         try:
+            for feed in self._feeds:
+                await require_home(self._session, feed, self._home)
             for feed in self._feeds:
                 await self._start(feed)
         except BaseException:

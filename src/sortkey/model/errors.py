@@ -122,6 +122,10 @@ class Unsupported(ModelError):
     """The store lacks a feature that the program needs."""
 
 
+class WrongRegion(ModelError):
+    """A table with replicas is followed in another region than its home, or has none declared."""
+
+
 class TablesDiffer(ModelError):
     """Existing tables differ from their declarations."""
 

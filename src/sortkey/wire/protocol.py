@@ -107,6 +107,9 @@ page sees, and the SDK for JavaScript would compare it (https://github.com/aws/a
 ID_LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUV"
 """AWS's request ids are 52 of these: ours are an identity of the process, then a number."""
 IDENTITY_LETTERS: Final = 36
+SERVER: Final = b"Sortkey"
+SERVER_OF_REGIONS: Final = b"Sortkey (regions)"
+"""By its name, a client knows what a store can do."""
 
 
 class Responses(ResponseWriter):
@@ -119,7 +122,11 @@ class Responses(ResponseWriter):
     """
 
     def __init__(
-        self, identity: str, now: float, allowed_origin: Callable[[bytes], bytes | None] = lambda _origin: None
+        self,
+        identity: str,
+        now: float,
+        allowed_origin: Callable[[bytes], bytes | None] = lambda _origin: None,
+        server: bytes = SERVER,
     ) -> None:
         """`allowed_origin` tells which web pages may read an answer; see `Authentication`."""
         if len(identity) != IDENTITY_LETTERS:
@@ -127,6 +134,7 @@ class Responses(ResponseWriter):
         self._identity = identity.encode()
         self._numbers = count(1)
         self._allowed_origin = allowed_origin
+        self._server = server
         self._success = b""
         super().__init__(now)
 
@@ -186,4 +194,4 @@ class Responses(ResponseWriter):
 
     def _aws_headers(self, content_type: bytes) -> bytes:
         """Those before the number that ends the request's id."""
-        return b"Server: Sortkey\r\nContent-Type: %b\r\nx-amzn-RequestId: %b" % (content_type, self._identity)
+        return b"Server: %b\r\nContent-Type: %b\r\nx-amzn-RequestId: %b" % (self._server, content_type, self._identity)

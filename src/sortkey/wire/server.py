@@ -31,7 +31,7 @@ from sortkey.wire.endpoint import Endpoint
 from sortkey.wire.kinesis_delivery import KinesisDelivery
 from sortkey.wire.kinesis_targets import target_of
 from sortkey.wire.metrics import HOT_PARTITIONS, EndpointMetrics, NoOtherWorkers, OtherWorkers, partition_samples
-from sortkey.wire.protocol import ID_LETTERS, IDENTITY_LETTERS, Responses
+from sortkey.wire.protocol import ID_LETTERS, IDENTITY_LETTERS, SERVER, SERVER_OF_REGIONS, Responses
 
 HOTTEST_SECONDS: Final = 10
 """How often the workers tell each other their hottest partitions. Finding them takes a millisecond."""
@@ -58,7 +58,12 @@ class Server(HttpServer):
         self._database = database
         self._other_workers = other_workers
         identity = "".join(secrets.choice(ID_LETTERS) for _ in range(IDENTITY_LETTERS))
-        self._responses = Responses(identity, database.clock.now(), authentication.allowed_origin)
+        self._responses = Responses(
+            identity,
+            database.clock.now(),
+            authentication.allowed_origin,
+            SERVER_OF_REGIONS if database.peers else SERVER,
+        )
         self._hot_partitions = HotPartitions(database, monotonic())
         # Metrics are open to everyone, also to those who have no key and may not read the table.
         self._names_keys = isinstance(authentication, NoAuthentication)

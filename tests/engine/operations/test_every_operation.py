@@ -46,8 +46,7 @@ NOT_SUPPORTED_MEMBERS: Final = {
     "UpdateTable.DisassociationProtectionEnabled",
     "UpdateTable.GlobalTableSettingsReplicationMode",
     "UpdateTable.GlobalTableWitnessUpdates",
-    "UpdateTable.MultiRegionConsistency",
-    "UpdateTable.ReplicaUpdates",
+    "UpdateTable.ReplicaUpdates.Disassociate",
 }
 """Members that need a feature that the engine does not have; each request with one is rejected as a whole."""
 

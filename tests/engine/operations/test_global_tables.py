@@ -1,4 +1,6 @@
-"""Global tables, as far as they can be in one region; every other region is rejected by name."""
+"""Global tables, as far as they can be in one region; every other region is rejected by name.
+
+With other regions they are tested in `test_regions.py`."""
 
 from __future__ import annotations
 
@@ -13,8 +15,9 @@ STREAM: dict[str, Any] = {"StreamSpecification": {"StreamEnabled": True, "Stream
 HERE = [{"RegionName": "local"}]
 NONE = "Global table not found: Global table with name: 'orders' does not exist."
 ELSEWHERE = (
-    INVALID + "A replica in the region 'eu-west-1' cannot be kept: tables here are in the region 'local' alone, "
-    "and are not replicated"
+    INVALID
+    + "A replica in the region 'eu-west-1' cannot be kept: replicas need other regions, and this store has one: "
+    "start the endpoint by `sortkey db --regions eu-west-1,us-east-1`"
 )
 
 
@@ -128,7 +131,5 @@ def test_there_are_no_replicas_to_scale(call: Call, expect_error: ExpectError) -
 
 
 def test_replicas_of_update_table_are_rejected_with_the_reason(call: Call, expect_error: ExpectError) -> None:
-    with expect_error(
-        "ValidationException", INVALID + "ReplicaUpdates is not supported here: tables here are in one region"
-    ):
+    with expect_error("ValidationException", ELSEWHERE):
         call("UpdateTable", TableName="orders", ReplicaUpdates=[{"Create": {"RegionName": "eu-west-1"}}])

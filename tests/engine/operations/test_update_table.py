@@ -193,7 +193,6 @@ def test_a_warmed_table_cannot_be_cooled(call: Call, expect_error: ExpectError) 
 @pytest.mark.parametrize(
     ("member", "value"),
     [
-        ("ReplicaUpdates", [{"Create": {"RegionName": "eu-west-1"}}]),
         ("MultiRegionConsistency", "STRONG"),
         ("GlobalTableWitnessUpdates", [{}]),
     ],

@@ -29,7 +29,6 @@ TYPES: Final = {
 
 UNSUPPORTED_SHAPES: Final = {
     # The engine rejects these features as a whole, so their content is not declared.
-    "ReplicationGroupUpdate",
     "GlobalTableWitnessGroupUpdate",
     "AutoScalingSettingsUpdate",
     "GlobalSecondaryIndexAutoScalingUpdate",

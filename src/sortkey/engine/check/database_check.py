@@ -39,7 +39,7 @@ from sortkey.engine.streams.stream_writer import (
     RECORD_KEY,
     slice_holds,
 )
-from sortkey.engine.tables import expiry_index, vector_rows
+from sortkey.engine.tables import expiry_index, row_versions, vector_rows
 from sortkey.engine.tables.core import Catalog, Core
 from sortkey.engine.tables.index_rows import Row, row_of
 from sortkey.engine.tables.table import Index, Table, ends_of
@@ -121,8 +121,24 @@ def _check_content(snapshot: Transaction, findings: Findings) -> None:
     for table in tables:
         _check_table(snapshot, table, findings)
         _check_streams(snapshot, table, findings)
+        _check_versions(snapshot, table, findings)
     _check_backups(snapshot, findings)
     _check_spaces(snapshot, tables, findings)
+
+
+def _check_versions(snapshot: Transaction, table: Table, findings: Findings) -> None:
+    """A row that is there has no version of a delete; one that is not has no other, and is in the list of deletes."""
+    replication = table.replication
+    if replication is None:
+        return
+    listed = set(row_versions.deleted_rows(snapshot, replication))
+    for row, version in row_versions.versions(snapshot, replication):
+        is_there = snapshot.get(table.space + row) is not None
+        if is_there is version.deleted:
+            found = "is there" if is_there else "is not there"
+            findings.problem(f"table {table.name}: row {row.hex()} {found}, and its version says otherwise")
+        elif version.deleted and (version.time, row) not in listed:
+            findings.problem(f"table {table.name}: the version of row {row.hex()} would be kept for ever")
 
 
 def _check_backups(snapshot: Transaction, findings: Findings) -> None:
@@ -162,6 +178,7 @@ def _check_spaces(snapshot: Transaction, tables: list[Table], findings: Findings
     streams = {records.space_bytes(stream.space) for table in tables for stream in table.entry.all_streams}
     others = {records.space_bytes(table.entry.log) for table in tables if table.entry.log}
     others |= {index.log for table in tables for index in table.vector_indexes.values()}
+    others |= {records.space_bytes(space) for table in tables for space in table.entry.replication_spaces}
     others |= {records.space_bytes(space) for space in spaces_in_use(snapshot)}
     garbage = _members(snapshot, records.GARBAGE)
     used = counted | streams | others

@@ -1,8 +1,9 @@
 """Global tables: CreateGlobalTable, UpdateGlobalTable, DescribeGlobalTable, ListGlobalTables, their settings, and the
 auto scaling of replicas.
 
-Nothing is replicated yet, and a replica that is not kept current would be a lie. So a global table has one replica, the
-table itself in the region of this store, and every request for another region is rejected by name.
+These are of version 2017.11.29: the tables exist in each region, empty and with streams, before they become one global
+table, and stay when they leave it. They are replicated as those of UpdateTable's ReplicaUpdates are. A store without
+other regions has global tables of one replica.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sortkey.engine.requests import features, table_name_of
 from sortkey.engine.requests.shapes import INVALID
 from sortkey.engine.rows.catalog_entries import IndexEntry, TableEntry
 from sortkey.engine.rows.write_batch import WriteBatch
+from sortkey.engine.tables import replicas
 from sortkey.engine.tables.core import Answer, Core, Work
 from sortkey.engine.tables.settings import ON_DEMAND
 from sortkey.engine.tables.table import Table
@@ -43,57 +45,96 @@ def create_global_table(core: Core, request: features.CreateGlobalTable) -> Work
     regions = [replica.region_name or "" for replica in request.replication_group]
     if not regions:
         raise ValidationException(f"{INVALID}ReplicationGroup must have at least one replica")
-    for region in regions:
-        _check_region(core, region)
+    others = [region for region in dict.fromkeys(regions) if region != core.settings.region]
+    for region in others:
+        replicas.check_region(core, region)
+    if len(others) == len(set(regions)):
+        raise ValidationException(f"{INVALID}ReplicationGroup must have the region {core.settings.region}")
 
     def work(batch: WriteBatch) -> Answer:
         table = core.catalog.find(batch.transaction, name)
         if table is None:
             raise TableNotFoundException(f"Table not found: {name}")
-        if table.entry.global_since is not None:
+        if table.entry.global_since is not None or table.entry.replication is not None:
             raise GlobalTableAlreadyExistsException(f"Global table with name: '{name}' already exists.")
-        if table.stream is None or table.stream.view_type != "NEW_AND_OLD_IMAGES":
-            raise ValidationException(f"{INVALID}Table {name} must have a stream with the view NEW_AND_OLD_IMAGES")
+        if table.stream is None or table.stream.view_type != replicas.IMAGES:
+            raise ValidationException(f"{INVALID}Table {name} must have a stream with the view {replicas.IMAGES}")
+        for region in others:
+            _check_may_join(core, table, region)
         entry = msgspec.structs.replace(table.entry, global_since=round(batch.now, 3))
+        if others:
+            entry = replicas.add_replicas(core, batch, entry, others)
         core.catalog.save(batch, entry)
         return {"GlobalTableDescription": _description(core, entry, "CREATING")}
 
     return work
 
 
+def _check_may_join(core: Core, table: Table, region: str) -> None:
+    """The table of a region that becomes a replica must exist already."""
+    there = core.peers[region]
+    with there.read() as snapshot:
+        found = there.catalog.find(snapshot, table.name)
+        if found is None:
+            raise TableNotFoundException(f"Table not found: {table.name} in region {region}")
+        problem = replicas.why_not_join(snapshot, found, table.entry)
+    if problem is not None:
+        raise ValidationException(f"{INVALID}Table {table.name} in region {region} {problem}")
+
+
 def update_global_table(core: Core, request: features.UpdateGlobalTable) -> Work:
-    """Add replicas in other regions, which is rejected; or remove the one here, and the global table with it."""
+    """Add replicas, or remove some: their tables stay, as tables of their own."""
     name = request.global_table_name
     if not request.replica_updates:
         raise ValidationException(f"{INVALID}ReplicaUpdates must have at least one update")
 
     def work(batch: WriteBatch) -> Answer:
-        entry = _require(core, batch.transaction, name).entry
+        table = _require(core, batch.transaction, name)
+        entry = table.entry
+        leaves = False
         for update in request.replica_updates:
             if (update.create is None) is (update.delete is None):
                 raise ValidationException(f"{INVALID}Each of ReplicaUpdates must have either Create or Delete")
             if update.create is not None:
-                _check_region(core, update.create.region_name)
-                raise ReplicaAlreadyExistsException(
-                    f"Failed to create the new replica of table with name: '{name}' because it already exists in "
-                    f"region: '{update.create.region_name}'."
-                )
-            if update.delete is not None and update.delete.region_name != core.settings.region:
-                raise ReplicaNotFoundException(
-                    f"Failed to delete the replica of table with name: '{name}' because it does not exist in "
-                    f"region: '{update.delete.region_name}'."
-                )
-        shown = _description(core, entry, "UPDATING") | {"ReplicationGroup": []}
-        core.catalog.save(batch, msgspec.structs.replace(entry, global_since=None))
+                region = update.create.region_name
+                if _has_replica(core, entry, region):
+                    raise ReplicaAlreadyExistsException(
+                        f"Failed to create the new replica of table with name: '{name}' because it already exists in "
+                        f"region: '{region}'."
+                    )
+                replicas.check_region(core, region)
+                _check_may_join(core, table, region)
+                entry = replicas.add_replicas(core, batch, entry, [region])
+            elif update.delete is not None:
+                region = update.delete.region_name
+                if not _has_replica(core, entry, region):
+                    raise ReplicaNotFoundException(
+                        f"Failed to delete the replica of table with name: '{name}' because it does not exist in "
+                        f"region: '{region}'."
+                    )
+                if region == core.settings.region:
+                    leaves = True
+                else:
+                    entry = replicas.remove_replica(batch, entry, region, replicas.LEAVING)
+        shown = _description(core, entry, "UPDATING")
+        if leaves:
+            shown["ReplicationGroup"] = shown["ReplicationGroup"][1:]
+            entry = msgspec.structs.replace(replicas.end(batch, entry), global_since=None)
+        core.catalog.save(batch, entry)
         return {"GlobalTableDescription": shown}
 
     return work
 
 
+def _has_replica(core: Core, entry: TableEntry, region: str) -> bool:
+    return region == core.settings.region or replicas.replica_in(entry, region) is not None
+
+
 def describe_global_table(core: Core, request: features.DescribeGlobalTable) -> Answer:
     with core.read() as transaction:
         entry = _require(core, transaction, request.global_table_name).entry
-    return {"GlobalTableDescription": _description(core, entry, "ACTIVE")}
+    status = "UPDATING" if replicas.is_changing(entry) else "ACTIVE"
+    return {"GlobalTableDescription": _description(core, entry, status)}
 
 
 def list_global_tables(core: Core, request: features.ListGlobalTables) -> Answer:
@@ -102,10 +143,17 @@ def list_global_tables(core: Core, request: features.ListGlobalTables) -> Answer
     start, limit = request.exclusive_start_global_table_name or "", request.limit or PAGE
     with core.read() as transaction:
         tables = core.catalog.tables(transaction)
-    names = sorted(name for name, table in tables.items() if table.entry.global_since is not None and name > start)
-    if request.region_name not in (None, region):
-        names = []
-    shown = [{"GlobalTableName": name, "ReplicationGroup": [{"RegionName": region}]} for name in names[:limit]]
+    groups: dict[str, list[str]] = {}
+    for name, table in sorted(tables.items()):
+        entry = table.entry
+        if entry.global_since is not None and name > start:
+            listed = () if entry.replication is None else entry.replication.replicas
+            groups[name] = [region, *(each.region for each in listed)]
+    names = [name for name, regions in groups.items() if request.region_name in (None, *regions)]
+    shown = [
+        {"GlobalTableName": name, "ReplicationGroup": [{"RegionName": each} for each in groups[name]]}
+        for name in names[:limit]
+    ]
     answer: Answer = {"GlobalTables": shown}
     if len(names) > limit:
         answer["LastEvaluatedGlobalTableName"] = names[limit - 1]
@@ -123,21 +171,22 @@ def update_global_table_settings(core: Core, request: features.UpdateGlobalTable
     with core.read() as transaction:
         table = _require(core, transaction, request.global_table_name)
     if any(getattr(request, field) is not None for field in SETTINGS):
-        raise ValidationException(f"{INVALID}Change the settings of the one replica of {table.name} by UpdateTable")
+        raise ValidationException(f"{INVALID}Change the settings of {table.name} by UpdateTable")
     return _settings(core, table)
 
 
 def describe_table_replica_auto_scaling(core: Core, request: features.DescribeTableReplicaAutoScaling) -> Answer:
     with core.read() as transaction:
-        name = core.catalog.require_named(transaction, table_name_of(request.table_name)).name
-    return {"TableAutoScalingDescription": {"TableName": name, "TableStatus": "ACTIVE", "Replicas": []}}
+        entry = core.catalog.require_named(transaction, table_name_of(request.table_name)).entry
+    shown = replicas.described(entry).get("Replicas", [])
+    return {"TableAutoScalingDescription": {"TableName": entry.name, "TableStatus": "ACTIVE", "Replicas": shown}}
 
 
 def update_table_replica_auto_scaling(core: Core, request: features.UpdateTableReplicaAutoScaling) -> Answer:
-    """For a table without replicas: there is nothing to scale."""
+    """There is nothing to scale: throughput has no effect here."""
     with core.read() as transaction:
         name = core.catalog.require_named(transaction, table_name_of(request.table_name)).name
-    raise ValidationException(f"{INVALID}Table {name} has no replicas whose auto scaling could be updated")
+    raise ValidationException(f"{INVALID}Table {name} is not scaled here, nor are its replicas")
 
 
 def _require(core: Core, transaction: Transaction, name: str) -> Table:
@@ -147,17 +196,12 @@ def _require(core: Core, transaction: Transaction, name: str) -> Table:
     return table
 
 
-def _check_region(core: Core, region: str) -> None:
-    if region != core.settings.region:
-        raise ValidationException(
-            f"{INVALID}A replica in the region {region!r} cannot be kept: tables here are in the region "
-            f"{core.settings.region!r} alone, and are not replicated"
-        )
-
-
 def _description(core: Core, entry: TableEntry, status: str) -> dict[str, Any]:
     return {
-        "ReplicationGroup": [{"RegionName": core.settings.region, "ReplicaStatus": "ACTIVE"}],
+        "ReplicationGroup": [
+            {"RegionName": core.settings.region, "ReplicaStatus": "ACTIVE"},
+            *replicas.described(entry).get("Replicas", ()),
+        ],
         "GlobalTableArn": f"arn:aws:dynamodb::{core.settings.account}:global-table/{entry.name}",
         "CreationDateTime": entry.global_since,
         "GlobalTableStatus": status,

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from sortkey.engine.operations import backups
+from sortkey.engine.operations import backups, replica_updates
 from sortkey.engine.operations.policies import new_policy
 from sortkey.engine.operations.tags import read_tags
 from sortkey.engine.requests import table_name_of
+from sortkey.engine.requests.shapes import INVALID
 from sortkey.engine.requests.tables import (
     CreateTable,
     DeleteTable,
@@ -31,7 +32,7 @@ from sortkey.engine.rows.job_records import IMPORTS, RESTORES
 from sortkey.engine.rows.records import space_bytes
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams.stream_writer import close_stream, new_stream
-from sortkey.engine.tables import change_log, description, expiry_index
+from sortkey.engine.tables import change_log, description, expiry_index, replicas
 from sortkey.engine.tables.core import Answer, Core, Work, drop_count, new_space, release_space
 from sortkey.engine.tables.definition import (
     NO_SPACE_YET,
@@ -127,12 +128,15 @@ def list_tables(core: Core, request: ListTables) -> Answer:
 def update_table(core: Core, request: UpdateTable) -> Work:
     name = table_name_of(request.table_name)
     reject_unsupported(request)
+    if request.replica_updates is not None:
+        return replica_updates.update_replicas(core, name, request)
     check_changes_something(request)
     check_stream(request.stream_specification)
 
     def work(batch: WriteBatch) -> Answer:
         before = core.catalog.require_active(batch.transaction, name).entry
         planned, dropped = plan_update(core, before, request, round(batch.now, 3))
+        _check_stream_of_replica(before, request.stream_specification)
         for space in spaces_of(dropped):
             release_space(batch, space)
         entry = msgspec.structs.replace(
@@ -146,10 +150,16 @@ def update_table(core: Core, request: UpdateTable) -> Work:
             vector_indexes=[with_spaces(batch, index) for index in planned.vector_indexes],
             streams=_changed_streams(core, batch, before.streams, request.stream_specification),
         )
+        entry = replicas.settings_changed(batch, entry)
         core.catalog.save(batch, entry)
         return {"TableDescription": description.describe_in_batch(core, batch, entry)}
 
     return work
+
+
+def _check_stream_of_replica(entry: TableEntry, requested: StreamSpecification | None) -> None:
+    if entry.replication is not None and requested is not None:
+        raise ValidationException(f"{INVALID}The stream of table {entry.name} is needed by its replicas")
 
 
 def vector_indexes_of(request: CreateTable, definition: TableDefinition) -> list[VectorIndexEntry]:
@@ -201,20 +211,25 @@ def delete_table(core: Core, request: DeleteTable) -> Work:
                 "Disable deletion protection first."
             )
         shown = description.describe_in_batch(core, batch, entry)
-        core.catalog.remove(batch, name)
-        _end_filling(core, batch, entry)
-        if entry.recovery is not None:
-            backups.keep_deleted(batch, entry)
-        drop_count(batch, space_bytes(entry.space))
-        for space in (
-            *spaces_of([*entry.indexes, *entry.vector_indexes]),
-            *(stream.space for stream in entry.all_streams),
-        ):
-            release_space(batch, space)
-        change_log.release(core, batch, Source(entry, 0))
+        remove_table(core, batch, entry)
         return {"TableDescription": shown | {"TableStatus": "DELETING"}}
 
     return work
+
+
+def remove_table(core: Core, batch: WriteBatch, entry: TableEntry) -> None:
+    core.catalog.remove(batch, entry.name)
+    _end_filling(core, batch, entry)
+    if entry.recovery is not None:
+        backups.keep_deleted(batch, entry)
+    drop_count(batch, space_bytes(entry.space))
+    for space in (
+        *spaces_of([*entry.indexes, *entry.vector_indexes]),
+        *(stream.space for stream in entry.all_streams),
+        *entry.replication_spaces,
+    ):
+        release_space(batch, space)
+    change_log.release(core, batch, Source(entry, 0))
 
 
 def _end_filling(core: Core, batch: WriteBatch, entry: TableEntry) -> None:
@@ -242,7 +257,7 @@ def update_time_to_live(core: Core, request: UpdateTimeToLive) -> Work:
             entry = expiry_index.enable(batch, entry, requested.attribute_name)
         else:
             entry = expiry_index.disable(entry)
-        core.catalog.save(batch, entry)
+        core.catalog.save(batch, replicas.settings_changed(batch, entry))
         return {
             "TimeToLiveSpecification": {"Enabled": requested.enabled, "AttributeName": requested.attribute_name},
         }

@@ -17,7 +17,7 @@ from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.partition_loads import SMALL_UNITS
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams import stream_writer
-from sortkey.engine.tables import change_log, expiry_index, index_rows, vector_rows
+from sortkey.engine.tables import change_log, expiry_index, index_rows, row_versions, vector_rows
 from sortkey.engine.tables.core import Answer, Core
 from sortkey.engine.tables.table import (
     Index,
@@ -277,6 +277,8 @@ def _follow_besides_indexes(
     if table.ttl_attribute is not None:
         old = None if found.row is None else found.item
         expiry_index.follow(batch, table, found.key, old, new)
+    if table.replication is not None:
+        row_versions.follow(batch, table.replication, found.key, new_row is None)
     for stream in table.recorded:
         stream_writer.write_record(batch, table, stream, found, new, new_row, identity)
     return vector_bytes

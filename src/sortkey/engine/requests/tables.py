@@ -27,7 +27,7 @@ TableClass = Literal["STANDARD", "STANDARD_INFREQUENT_ACCESS"]
 GlobalTableSettingsReplicationMode = Literal["ENABLED", "DISABLED", "ENABLED_WITH_OVERRIDES"]
 TagKey = Annotated[str, Meta(min_length=1, max_length=128)]
 
-# Replicas and witnesses are rejected as a whole, so their content is not declared.
+# Witnesses are rejected as a whole, so their content is not declared.
 Unsupported = dict[str, Any]
 
 
@@ -182,6 +182,54 @@ class ListTables(Shape, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=100)] | None = None
 
 
+class ProvisionedThroughputOverride(Shape, kw_only=True):
+    read_capacity_units: PositiveLong | None = None
+
+
+class OnDemandThroughputOverride(Shape, kw_only=True):
+    max_read_request_units: Long | None = None
+
+
+class ReplicaGlobalSecondaryIndex(Shape, kw_only=True):
+    index_name: IndexName
+    provisioned_throughput_override: ProvisionedThroughputOverride | None = None
+    on_demand_throughput_override: OnDemandThroughputOverride | None = None
+
+
+class CreateReplicationGroupMemberAction(Shape, kw_only=True):
+    region_name: str
+    kms_master_key_id: str | None = None
+    provisioned_throughput_override: ProvisionedThroughputOverride | None = None
+    on_demand_throughput_override: OnDemandThroughputOverride | None = None
+    global_secondary_indexes: Annotated[list[ReplicaGlobalSecondaryIndex], Meta(min_length=1)] | None = None
+    table_class_override: TableClass | None = None
+
+
+class UpdateReplicationGroupMemberAction(Shape, kw_only=True):
+    region_name: str
+    kms_master_key_id: str | None = None
+    provisioned_throughput_override: ProvisionedThroughputOverride | None = None
+    on_demand_throughput_override: OnDemandThroughputOverride | None = None
+    global_secondary_indexes: Annotated[list[ReplicaGlobalSecondaryIndex], Meta(min_length=1)] | None = None
+    table_class_override: TableClass | None = None
+
+
+class DeleteReplicationGroupMemberAction(Shape, kw_only=True):
+    region_name: str
+
+
+class DisassociateReplicationGroupMemberAction(Shape, kw_only=True):
+    region_name: str
+    disassociation_mode: Literal["WAIT_FOR_REPLICATION"]
+
+
+class ReplicationGroupUpdate(Shape, kw_only=True):
+    create: CreateReplicationGroupMemberAction | None = None
+    update: UpdateReplicationGroupMemberAction | None = None
+    delete: DeleteReplicationGroupMemberAction | None = None
+    disassociate: DisassociateReplicationGroupMemberAction | None = None
+
+
 class UpdateTable(Shape, kw_only=True):
     attribute_definitions: list[AttributeDefinition] | None = None
     table_name: TableParameter
@@ -190,7 +238,7 @@ class UpdateTable(Shape, kw_only=True):
     global_secondary_index_updates: list[GlobalSecondaryIndexUpdate] | None = None
     stream_specification: StreamSpecification | None = None
     sse_specification: SSESpecification | None = None
-    replica_updates: Annotated[list[Unsupported], Meta(min_length=1)] | None = None
+    replica_updates: Annotated[list[ReplicationGroupUpdate], Meta(min_length=1)] | None = None
     table_class: TableClass | None = None
     deletion_protection_enabled: bool | None = None
     multi_region_consistency: Literal["EVENTUAL", "STRONG"] | None = None

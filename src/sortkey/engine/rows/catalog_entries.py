@@ -132,6 +132,39 @@ class DestinationEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """The changes that it has not got yet; None if it is disabled."""
 
 
+class ReplicaEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A replica of a table in another region, as one replica knows it."""
+
+    region: str
+    queue: int
+    """The space of the changes that it has not got yet."""
+    table_id: str = ""
+    """Of its table there; empty before it was seen."""
+    queued_to: str | None = ""
+    """While all rows are put into the queue of a new replica: the row key of the last one, without its space, in hex.
+    None when all are."""
+    filled_at: int = 0
+    """The last number of the queue when all rows were in it; the replica is complete when that is delivered."""
+    status: str = "CREATING"
+
+
+class ReplicationEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What makes a table a replica of a global table."""
+
+    group: str
+    """The same for all replicas."""
+    region: str
+    """Its own."""
+    versions: int
+    """The space of the times of its rows' last writes (`tables/row_versions`)."""
+    deleted: int
+    """The space of the list of deleted rows."""
+    replicas: list[ReplicaEntry] = []
+    """Those in other regions."""
+    settings: tuple[int, str] = (0, "")
+    """When and in which region the settings that all replicas share were last changed."""
+
+
 class TableEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     space: int
@@ -163,7 +196,9 @@ class TableEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     insights: dict[str, InsightsEntry] = {}
     """By index; those of the table itself by the empty name."""
     global_since: float | None = None
-    """When the table became a global table, of this region alone."""
+    """When CreateGlobalTable made the table a global table, if it did."""
+    replication: ReplicationEntry | None = None
+    """None if the table has no replicas elsewhere."""
     is_filled: bool = True
     """False while the table is being restored or imported: it has only some of its items, and nobody may use it."""
     log: int = 0
@@ -176,6 +211,11 @@ class TableEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     def all_streams(self) -> list[StreamEntry]:
         """The table's own streams, and those that destinations get their changes from."""
         return [*self.streams, *(each.stream for each in self.destinations if each.stream is not None)]
+
+    @property
+    def replication_spaces(self) -> list[int]:
+        found = self.replication
+        return [] if found is None else [found.versions, found.deleted, *(each.queue for each in found.replicas)]
 
 
 class Source(msgspec.Struct, frozen=True):

@@ -7,7 +7,8 @@ The first four bytes of a key are its *space*:
     space 2        expiry index                              number(4) second(8) row(…)      → nothing
     space 3        idempotency tokens                        blake2b-128 of the token        → second(8) digest(16)
     space 4        released spaces, to be emptied            space(4)                        → nothing
-    space 16 …     one per table, index, stream, change log and backup, two per vector index; never reused
+    space 16 …     one per table, index, stream, change log and backup, two per vector index and per replicated table,
+                   one per replica elsewhere; never reused
 
 A table's or index's rows:
 
@@ -19,6 +20,10 @@ A table's or index's rows:
     change         space(4) partition(16) sort(…) moment(8)
                                                              → size and flags(4) the item before it
     block          space(4) number(4)                        → rows of a backup, compressed
+    version        space(4) partition(16) sort(…)            → microsecond(8) deleted(1) region
+    deleted row    space(4) microsecond(8) partition(16) sort(…)
+                                                             → nothing
+    queued change  space(4) number(8)                        → microsecond(8) now(8) partition(16) sort(…)
     trim mark      space(4) shard(4) 0(8)                    → the last sequence number removed from the shard(8)
 
 Every value but the format version ends in its seal(8), the checksums of `storage/sealed.py`; it is left out above.
@@ -74,6 +79,8 @@ CATALOG_VERSION: Final = CATALOG + b"version"
 NEXT_SPACE: Final = CATALOG + b"next-space"
 LAST_SEQUENCE: Final = CATALOG + b"last-sequence"
 LAST_MOMENT: Final = CATALOG + b"last-moment"
+LAST_WRITE_TIME: Final = CATALOG + b"last-write-time"
+REGION: Final = CATALOG + b"region"
 TABLE_PREFIX: Final = CATALOG + b"table/"
 TABLE_END: Final = TABLE_PREFIX + b"\xff"
 
@@ -170,6 +177,7 @@ def _owned(value: bytes) -> list[tuple[int, str]]:
         *((index.log, f"changes of vector index {entry.name}/{index.name}") for index in entry.vector_indexes),
         *((stream.space, f"stream {entry.name}/{stream.label}") for stream in entry.all_streams),
         (entry.log, f"the change log of table {entry.name}"),
+        *((space, f"the replication of table {entry.name}") for space in entry.replication_spaces),
     ]
 
 

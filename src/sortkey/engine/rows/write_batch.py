@@ -44,6 +44,9 @@ class WriteBatch:
         self._on_records = on_records
         self._sequence: int | None = None
         self._moment: int | None = None
+        self._write_time: int | None = None
+        self.arriving: tuple[int, bytes] | None = None
+        """The time and the region of the write that is being applied, if it comes from another region."""
 
     def get(self, key: bytes) -> bytes | None:
         """A row; None if there is none."""
@@ -121,6 +124,21 @@ class WriteBatch:
         """Let all later changes be after a moment, also those of this batch."""
         self._moment = max(self.moment(), moment + 1)
 
+    def next_write_time(self) -> int:
+        """The time of a write to a replicated table, in microseconds: after that of every write that this store has
+        made or received, whatever the clock does."""
+        self._write_time = max(self._last_write_time() + 1, int(self.now * 1_000_000))
+        return self._write_time
+
+    def saw_write_time(self, time: int) -> None:
+        """Let all later writes be after one of another region."""
+        self._write_time = max(self._last_write_time(), time)
+
+    def _last_write_time(self) -> int:
+        if self._write_time is None:
+            self._write_time = records.read_number(self.transaction, records.LAST_WRITE_TIME)
+        return self._write_time
+
     def finish(self) -> None:
         for space, (items, size) in self.counts.items():
             if items or size:
@@ -130,6 +148,8 @@ class WriteBatch:
             self.put_record(records.LAST_SEQUENCE, self._sequence.to_bytes(8, "big"))
         if self._moment is not None:
             self.put_record(records.LAST_MOMENT, self._moment.to_bytes(8, "big"))
+        if self._write_time is not None:
+            self.put_record(records.LAST_WRITE_TIME, self._write_time.to_bytes(8, "big"))
 
     def committed(self) -> None:
         if self.streams_written:

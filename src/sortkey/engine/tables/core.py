@@ -22,8 +22,8 @@ from sortkey.engine.rows.catalog_entries import TableEntry
 from sortkey.engine.rows.partition_loads import PartitionLoads
 from sortkey.engine.rows.write_batch import StreamSignal, WriteBatch
 from sortkey.engine.tables.table import Table
-from sortkey.errors import ResourceInUseException, ResourceNotFoundException
-from sortkey.storage import Store, Transaction, ascending
+from sortkey.errors import InternalServerError, ResourceInUseException, ResourceNotFoundException
+from sortkey.storage import DAMAGED_PAGE, Store, Transaction, ascending
 
 _decoder = msgspec.json.Decoder(TableEntry)
 _encoder = msgspec.json.Encoder()
@@ -57,6 +57,8 @@ class Core:
         self.catalog = Catalog()
         self.signal = StreamSignal()
         self.partitions = PartitionLoads(monotonic())
+        self.peers: Mapping[str, Core] = {}
+        """The stores of all regions, by their names, if this is one of several that are emulated."""
         self.vector_memories: dict[bytes, Any] = {}
         """What searches keep in memory, by the space of the vector index."""
         begin_batch = partial(WriteBatch, self.clock, self.signal.notify, self.partitions)
@@ -64,6 +66,17 @@ class Core:
         self.read = self.store.read
         self.verifies_many = path is not None and not self._check(path)
         """Whether reads of many rows verify them, which takes a twentieth of their time. Opening may have done so."""
+        self.settings = self._in_stored_region(self.settings)
+
+    def _in_stored_region(self, settings: Settings) -> Settings:
+        """Who opens the folder of an emulated region without naming it is in that region, too."""
+        try:
+            with self.read() as snapshot:
+                stored = records.read(snapshot, records.REGION)
+        except (InternalServerError, *DAMAGED_PAGE):
+            # A damaged folder can be opened; what needs the damaged part says so.
+            return settings
+        return settings if stored is None else msgspec.structs.replace(settings, region=stored.decode())
 
     def _check(self, path: Path) -> bool:
         """Whether all records are known to be sound."""

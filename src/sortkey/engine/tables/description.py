@@ -20,6 +20,7 @@ from sortkey.engine.rows.records import space_bytes
 from sortkey.engine.rows.write_batch import WriteBatch, read_count
 from sortkey.engine.tables.core import Core
 from sortkey.engine.tables.definition import KeyNames
+from sortkey.engine.tables.replicas import described, is_changing
 from sortkey.engine.tables.settings import ENCRYPTION, ON_DEMAND_MAXIMUM, Settings, decreases_today, warm_units
 from sortkey.storage import Transaction
 
@@ -55,7 +56,7 @@ class _Describer(msgspec.Struct, frozen=True):
             ],
             "TableName": entry.name,
             "KeySchema": key_schema(KeyNames(entry.partition, entry.sort)),
-            "TableStatus": "ACTIVE" if entry.is_filled else "CREATING",
+            "TableStatus": "CREATING" if not entry.is_filled else "UPDATING" if is_changing(entry) else "ACTIVE",
             "CreationDateTime": entry.created,
             "TableSizeBytes": size,
             "ItemCount": items,
@@ -63,7 +64,8 @@ class _Describer(msgspec.Struct, frozen=True):
             "TableId": entry.id,
             "DeletionProtectionEnabled": entry.deletion_protection,
         }
-        return shown | self._capacity(entry.throughput, entry.settings) | self._indexes() | self._options()
+        shown |= self._capacity(entry.throughput, entry.settings) | self._indexes() | self._options()
+        return shown | described(entry)
 
     def _indexes(self) -> Description:
         """The lists of indexes; DynamoDB leaves out an empty list."""

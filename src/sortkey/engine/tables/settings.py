@@ -42,8 +42,6 @@ NO_MAXIMUM: Final = -1
 OF_REPLICAS: Final = (
     "global_table_source_arn",
     "global_table_settings_replication_mode",
-    "replica_updates",
-    "multi_region_consistency",
     "global_table_witness_updates",
     "disassociation_protection_enabled",
 )
@@ -112,11 +110,16 @@ def _unchanged(current: ThroughputEntry, requested: ThroughputEntry, index: str 
 
 
 def reject_unsupported(request: CreateTable | UpdateTable) -> None:
+    consistency = getattr(request, "multi_region_consistency", None)
+    if consistency == "STRONG":
+        raise ValidationException(
+            f"{INVALID}MultiRegionConsistency is not supported here but for EVENTUAL: regions follow each other"
+        )
+    if consistency is not None and getattr(request, "replica_updates", None) is None:
+        raise ValidationException(f"{INVALID}MultiRegionConsistency is chosen with ReplicaUpdates")
     for field in OF_REPLICAS:
         if getattr(request, field, None) is not None:
-            raise ValidationException(
-                f"{INVALID}{member_name(field)} is not supported here: tables here are in one region"
-            )
+            raise ValidationException(f"{INVALID}{member_name(field)} is not supported here")
 
 
 def table_settings(

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Final, Protocol
 import msgspec
 
 from sortkey.engine.requests.shapes import INVALID
-from sortkey.engine.rows.catalog_entries import IndexEntry, StreamEntry, TableEntry
+from sortkey.engine.rows.catalog_entries import IndexEntry, ReplicationEntry, StreamEntry, TableEntry
 from sortkey.engine.rows.records import OWNER_BYTES, PARTITION_END, SPACE_BYTES, space_bytes
 from sortkey.engine.tables.vector_index import VectorIndex
 from sortkey.errors import ValidationException
@@ -188,6 +188,18 @@ class Index(Keyed):
         return frozenset(names if table.sort is None else names | {table.sort})
 
 
+class Replication:
+    """The spaces of a table with replicas elsewhere, as writes use them."""
+
+    __slots__ = ("deleted", "queues", "region", "versions")
+
+    def __init__(self, entry: ReplicationEntry) -> None:
+        self.region = entry.region.encode()
+        self.versions = space_bytes(entry.versions)
+        self.deleted = space_bytes(entry.deleted)
+        self.queues = tuple(space_bytes(each.queue) for each in entry.replicas)
+
+
 class Table(Keyed):
     __slots__ = (
         "all_indexes",
@@ -205,6 +217,7 @@ class Table(Keyed):
         "name",
         "partition",
         "recorded",
+        "replication",
         "sort",
         "stream",
         "ttl_attribute",
@@ -239,6 +252,7 @@ class Table(Keyed):
         self.all_indexes: tuple[Index | VectorIndex, ...] = (*self.indexes.values(), *self.vector_indexes.values())
         self.log = space_bytes(entry.log) if entry.log else None
         """The space of its change log."""
+        self.replication = None if entry.replication is None else Replication(entry.replication)
         self.followed = (
             bool(self.all_indexes) or bool(self.recorded) or self.ttl_attribute is not None or self.log is not None
         )

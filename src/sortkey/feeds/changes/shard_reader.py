@@ -12,7 +12,14 @@ from typing import Any, Final, NamedTuple
 from botocore.exceptions import ClientError
 
 from sortkey.client.interface import AsyncClient
-from sortkey.client.stores import DYNAMODB_LOCAL, EMBEDDED, SORTKEY, Capabilities
+from sortkey.client.stores import (
+    DYNAMODB_LOCAL,
+    EMBEDDED,
+    EMBEDDED_REGIONS,
+    SORTKEY,
+    SORTKEY_REGIONS,
+    Capabilities,
+)
 from sortkey.clock import WaitingClock
 from sortkey.feeds.shards.leases import ShardKey
 from sortkey.feeds.shards.metrics import ChangeFeedMetrics
@@ -33,7 +40,10 @@ class ReadPace(NamedTuple):
     """Seconds between any two reads."""
 
 
-_PACES: Final = {EMBEDDED: ReadPace(0.0, 0.0), SORTKEY: ReadPace(0.1, 0.0), DYNAMODB_LOCAL: ReadPace(0.1, 0.0)}
+_PACES: Final = {
+    EMBEDDED: ReadPace(0.0, 0.0),
+    **dict.fromkeys((EMBEDDED_REGIONS, SORTKEY, SORTKEY_REGIONS, DYNAMODB_LOCAL), ReadPace(0.1, 0.0)),
+}
 IN_PROCESS_RECORDS: Final = 100
 """Of one read of a store in the process, for which other tasks wait."""
 _AWS_PACE: Final = ReadPace(0.5, 0.2)

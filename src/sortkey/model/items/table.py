@@ -46,6 +46,8 @@ class TableSettings:
     """Whether AWS keeps what the table was like at each second of the last 35 days."""
     replicas: tuple[str, ...] = ()
     """The regions of AWS that have the table; the one in which it is created need not be among them."""
+    home: str | None = None
+    """The region in which its changes are followed."""
 
     def reject_wrong(self, table: str) -> None:
         """Raises DeclarationError for settings that no store accepts."""
@@ -78,6 +80,9 @@ class TableSettings:
                 raise DeclarationError(f"table {table}: replicas: {region!r} is not a region of AWS, such as eu-west-1")
             if regions.count(region) > 1:
                 raise DeclarationError(f"table {table}: replicas names {region} twice")
+        home: Any = self.home
+        if home is not None and home not in regions:
+            raise DeclarationError(f"table {table}: home= is one of replicas=, not {home!r}")
         if regions and self.stream != REPLICATED:
             raise DeclarationError(
                 f"table {table}: a table with replicas has a stream with {REPLICATED}, not {self.stream}; leave out "
@@ -101,7 +106,7 @@ class Table:
 
     `point_in_time_recovery` keeps the last 35 days. On AWS, `replicas` are the regions that have the table; a table
     with replicas has a stream with NEW_AND_OLD_IMAGES. Stores without one or the other create the table without, and
-    log that.
+    log that. `home` is the region in which feeds and timers follow it (docs/guides/regions.md).
     """
 
     _known: Final[dict[str, Table]] = {}
@@ -117,12 +122,13 @@ class Table:
         transactions: bool = False,
         point_in_time_recovery: bool = False,
         replicas: tuple[str, ...] = (),
+        home: str | None = None,
     ) -> None:
         reject_name("a table", name)
         self.name = name
         if replicas and stream is None:
             stream = REPLICATED
-        self.settings = TableSettings(ttl, stream, provisioned, transactions, point_in_time_recovery, replicas)
+        self.settings = TableSettings(ttl, stream, provisioned, transactions, point_in_time_recovery, replicas, home)
         self.settings.reject_wrong(name)
         self._schemas: dict[str, Schema[Any]] = {}
         self._families: dict[str, Family[Schema[Any]]] = {}

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import ClientError
 
-from sortkey.client.stores import DYNAMODB_LOCAL, EMBEDDED, SORTKEY
+from sortkey.client.stores import DYNAMODB_LOCAL, EMBEDDED, EMBEDDED_REGIONS, SORTKEY, SORTKEY_REGIONS
 from sortkey.model.calls.change import Change, ChangeReader
 from sortkey.model.calls.steps import Call, Context, Pause, Steps, code_of
 from sortkey.model.fields.attribute_values import comparable
@@ -44,7 +44,7 @@ ShowRows = Callable[[int], None]
 _PARALLEL: Final = 16
 _EMPTY_ANSWERS: Final = 5
 _PAUSE: Final = 1.0
-_TELL_THE_TIP: Final = (EMBEDDED, SORTKEY, DYNAMODB_LOCAL)
+_TELL_THE_TIP: Final = (EMBEDDED, EMBEDDED_REGIONS, SORTKEY, SORTKEY_REGIONS, DYNAMODB_LOCAL)
 _GONE: Final = frozenset({"TrimmedDataAccessException", "ResourceNotFoundException"})
 _SLACK: Final = timedelta(minutes=15)
 """By how much the clocks of the store and of the program may differ."""
