@@ -58,10 +58,10 @@ def asking(serving: AbstractAsyncContextManager[Callable[..., Awaitable[Answer]]
     with asyncio.Runner() as runner:
         send = runner.run(opened())
 
-        async def asked(*request: object) -> Answer:
-            return await send(*request)
+        async def asked(*request: object, **headers: str) -> Answer:
+            return await send(*request, **headers)
 
-        yield lambda *request: runner.run(asked(*request))
+        yield lambda *request, **headers: runner.run(asked(*request, **headers))
         runner.run(stack.aclose())
 
 
