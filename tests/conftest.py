@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,13 +34,15 @@ __all__ = [
 
 TESTS = Path(__file__).parent
 MARKED_FOLDERS = ("oracle", "faults", "browser")
+MARKED_FIXTURES = {"broker": "kafka", "postgres": "postgres", "s3_server": "slow"}
+"""moto takes seconds to begin."""
 
 # A busy machine makes a single example slow, which says nothing about the code.
 settings.register_profile(
     "sortkey", deadline=None, print_blob=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
 # `make quick` tries fewer examples of each property; HYPOTHESIS_PROFILE=thorough tries many, by hand.
-settings.register_profile("quick", settings.get_profile("sortkey"), max_examples=20)
+settings.register_profile("quick", settings.get_profile("sortkey"), max_examples=10)
 settings.register_profile("thorough", settings.get_profile("sortkey"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sortkey"))
 
@@ -53,17 +56,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A folder is its marker, and so is the need of a broker or of PostgreSQL: no test can forget it."""
+    """A folder is its marker, and so is the need of some fixtures: no test can forget it."""
+    folder_of = cache(_folder_of)
     for item in items:
-        if TESTS not in item.path.parents:
+        folder = folder_of(item.path)
+        if folder is None:
             continue
-        if "broker" in getattr(item, "fixturenames", ()):
-            item.add_marker("kafka")
-        if "postgres" in getattr(item, "fixturenames", ()):
-            item.add_marker("postgres")
-        folder = item.path.relative_to(TESTS).parts[0]
+        for fixture, marker in MARKED_FIXTURES.items():
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(marker)
         if folder in MARKED_FOLDERS:
             item.add_marker(folder)
+
+
+def _folder_of(path: Path) -> str | None:
+    """None for a test of a test, which is elsewhere."""
+    return path.relative_to(TESTS).parts[0] if TESTS in path.parents else None
 
 
 @pytest.hookimpl(wrapper=True)

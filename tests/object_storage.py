@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 from threading import Thread
@@ -14,8 +15,6 @@ from typing import Any, Final, NamedTuple
 import botocore.session
 import pytest
 from botocore.config import Config
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
 
 from sortkey_services import object_storage
 from sortkey_services.object_storage import Address
@@ -59,8 +58,10 @@ class S3Server:
     """`answer` may answer a request in moto's place."""
 
     def __init__(self) -> None:
-        self._moto = DomainDispatcherApplication(create_backend_app)
-        self._server = make_server("127.0.0.1", 0, self._serve, threaded=True)
+        # Imported here, since every start of pytest imports this module: moto takes half a second.
+        moto = import_module("moto.moto_server.werkzeug_app")
+        self._moto = moto.DomainDispatcherApplication(moto.create_backend_app)
+        self._server = import_module("werkzeug.serving").make_server("127.0.0.1", 0, self._serve, threaded=True)
         self._thread = Thread(target=self._server.serve_forever, args=(0.05,), name="moto")
         self._numbers = count(1)
         self.url = f"http://127.0.0.1:{self._server.server_port}"

@@ -63,6 +63,7 @@ def test_cfn_lint_accepts_all_options(tmp_path: Path, capsys: pytest.CaptureFixt
     assert variables["STORE"] == {"Fn::Sub": "dynamodb://${AWS::Region}?prefix=prod-"}
 
 
+@pytest.mark.slow
 def test_lint_sees_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, "boosts").replace('"AWS_IAM"', '"NOBODY"')
     assert any("NOBODY" in each for each in lint(text))

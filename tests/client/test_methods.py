@@ -51,7 +51,7 @@ def test_only_keyword_arguments(client: Client) -> None:
         client.get_item("orders")  # type: ignore[call-arg]
 
 
-# What boto3-stubs' DynamoDBClient promises to type checkers (client/boto3_type.py), a client has at run time: but for
+# What boto3-stubs' DynamoDBClient promises to type checkers (client/__init__.py), a client has at run time: but for
 # what is botocore's alone, and operations that the engine lacks. `meta` is an attribute of each client.
 def test_a_client_has_the_methods_of_boto3s() -> None:
     boto3s = {name for name in dir(boto3.client("dynamodb", region_name="eu-west-1")) if not name.startswith("_")}

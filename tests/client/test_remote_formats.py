@@ -107,10 +107,16 @@ def test_bodies_are_botocores(operation: str, members: dict[str, Any]) -> None:
     assert headers(operation) == theirs["headers"]
 
 
+@pytest.fixture(scope="module")
+def session() -> Session:
+    """It reads the service's description once."""
+    return Session()
+
+
 # botocore is left a short request, which it must accept, for the same tables: they may decide about the address.
 @pytest.mark.parametrize(("operation", "members"), USUAL)
-def test_botocore_sends_the_same_body(operation: str, members: dict[str, Any]) -> None:
-    client: Any = Session().create_client("dynamodb", endpoint_url="http://localhost:1", **CREDENTIALS)
+def test_botocore_sends_the_same_body(session: Session, operation: str, members: dict[str, Any]) -> None:
+    client: Any = session.create_client("dynamodb", endpoint_url="http://localhost:1", **CREDENTIALS)
     remote_formats.install(client)
     sent: list[Any] = []
 

@@ -340,5 +340,5 @@ def _by_key(items: list[Item]) -> dict[Key, Item]:
     return found
 
 
-EngineAgainstDictionary.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+EngineAgainstDictionary.TestCase.settings = settings(stateful_step_count=30, deadline=None)
 TestEngineAgainstDictionary = EngineAgainstDictionary.TestCase

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -39,6 +41,28 @@ async def call(middleware: Middleware, method: str, path: str, body: object = No
     headers = {"host": "localhost", **headers}
     named = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
     return await answer_to(middleware, Request(method.encode(), path.encode(), named, content, keep_alive=True))
+
+
+Ask = Callable[..., Answer]
+"""Sends a request, and waits for its answer."""
+
+
+@contextmanager
+def asking(serving: AbstractAsyncContextManager[Callable[..., Awaitable[Answer]]]) -> Iterator[Ask]:
+    """A service that several tests ask, one after the other, what changes nothing: to make one takes much longer."""
+    stack = AsyncExitStack()
+
+    async def opened() -> Callable[..., Awaitable[Answer]]:
+        return await stack.enter_async_context(serving)
+
+    with asyncio.Runner() as runner:
+        send = runner.run(opened())
+
+        async def asked(*request: object, **headers: str) -> Answer:
+            return await send(*request, **headers)
+
+        yield lambda *request, **headers: runner.run(asked(*request, **headers))
+        runner.run(stack.aclose())
 
 
 async def answer_to(middleware: Middleware, request: Request) -> Answer:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import sortkey as sk
 from sortkey.server.app import app_of
 from sortkey.server.metrics import path_samples
 from sortkey.server.middleware import Middleware
+from tests.server.calling import Answer, Ask, asking, call
 from tests.server.notes import Note, Notes
 
 Use = Callable[[Middleware], Awaitable[None]]
@@ -30,6 +32,19 @@ async def notes_in_memory() -> AsyncIterator[tuple[Notes, Callable[..., Middlewa
             return app_of([notes], lambda: path_samples(session.meter.readings()), **settings)
 
         yield notes, app
+
+
+@pytest.fixture(scope="module")
+def ask() -> Iterator[Ask]:
+    """Asks one app of the notes, without settings."""
+
+    @asynccontextmanager
+    async def serving() -> AsyncIterator[Callable[..., Awaitable[Answer]]]:
+        async with notes_in_memory() as (_, app):
+            yield partial(call, app())
+
+    with asking(serving()) as ask:
+        yield ask
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import sortkey as sk
 from sortkey.server.app import app_of
 from sortkey.server.errors import INTERNAL
 from sortkey.server.middleware import Middleware
-from tests.server.calling import call
+from tests.server.calling import Ask, call
 from tests.server.conftest import WithApp
 from tests.server.notes import Note, Notes
 
@@ -196,15 +196,12 @@ def test_an_error_of_the_service_has_its_details(with_app: WithApp) -> None:
 @pytest.mark.parametrize(
     ("given", "kept"), [("abc-1:2/3", True), ("", False), ("a b", False), ('a"b', False), ("x" * 129, False)]
 )
-def test_a_request_keeps_its_id_or_gets_one(with_app: WithApp, path: str, given: str, kept: bool) -> None:
-    async def use(middleware: Middleware) -> None:
-        first, second = [await call(middleware, "GET", path, x_request_id=given) for _ in range(2)]
-        if kept:
-            assert first.headers["x-request-id"] == given
-        else:
-            assert len({first.headers["x-request-id"], second.headers["x-request-id"], given}) == 3
-
-    with_app(use)
+def test_a_request_keeps_its_id_or_gets_one(ask: Ask, path: str, given: str, kept: bool) -> None:
+    first, second = [ask("GET", path, x_request_id=given) for _ in range(2)]
+    if kept:
+        assert first.headers["x-request-id"] == given
+    else:
+        assert len({first.headers["x-request-id"], second.headers["x-request-id"], given}) == 3
 
 
 @pytest.mark.parametrize("path", ["/health", "/notes-raw"])

@@ -12,7 +12,7 @@ from sortkey.http.request_parser import Request
 from sortkey.server import tokens
 from sortkey.server.middleware import Middleware
 from sortkey.server.tokens import BadTokens, KnownTokens, NoTokens
-from tests.server.calling import answer_to, call
+from tests.server.calling import Ask, answer_to, call
 from tests.server.conftest import WithApp
 
 SERVICES = ("notes",)
@@ -102,17 +102,12 @@ FOREIGN = ["evil.test", "evil.test:8080", "", "localhost.evil.test", "192.0.2.1"
         ("GET", "/nothing"),
     ],
 )
-def test_without_tokens_only_names_of_this_machine_are_served(
-    with_app: WithApp, host: str, method: str, path: str
-) -> None:
-    async def use(middleware: Middleware) -> None:
-        body = {"names": ["a"], "text": "t"} if method != "GET" else None
-        answer = await call(middleware, method, path, body, host=host, origin=f"http://{host}")
-        assert (answer.status, answer.error["code"]) == (403, "forbidden")
-        assert "--allow-host" in answer.error["message"]
-        assert "--tokens" in answer.error["message"]
-
-    with_app(use)
+def test_without_tokens_only_names_of_this_machine_are_served(ask: Ask, host: str, method: str, path: str) -> None:
+    body = {"names": ["a"], "text": "t"} if method != "GET" else None
+    answer = ask(method, path, body, host=host, origin=f"http://{host}")
+    assert (answer.status, answer.error["code"]) == (403, "forbidden")
+    assert "--allow-host" in answer.error["message"]
+    assert "--tokens" in answer.error["message"]
 
 
 def test_a_request_without_host(with_app: WithApp) -> None:

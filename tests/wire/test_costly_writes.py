@@ -57,6 +57,7 @@ def test_an_item_that_has_changed_is_evaluated_again_in_slices(clients: Clients,
     assert clients.scheduler.bytes == 0
 
 
+@pytest.mark.slow
 def test_an_item_that_never_stays_the_same_throttles_the_write(clients: Clients, database: Database) -> None:
     writing, written = clients.connect()
     writing.data_received(COSTLY)

@@ -100,8 +100,9 @@ def announce(url: str) -> None:
 
 
 def print_error(command: str, message: str) -> int:
-    """One line on stderr. Returns the exit code of a command that could not be run."""
-    sys.stderr.write(f"sortkey {command}: {message}\n")
+    """One line on stderr, whatever lines the message has. Returns the exit code of a command that could not be run."""
+    line = " ".join(map(str.strip, message.splitlines()))
+    sys.stderr.write(f"sortkey {command}: {line}\n")
     return 2
 
 

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (BadSettings, CannotMeasure) as error:
         return print_error("cost", str(error))
     except ModelError as error:
-        return print_error("cost", " ".join(str(error).split()))
+        return print_error("cost", str(error))
     if arguments.json:
         sys.stdout.write(orjson.dumps(estimate.as_json(), option=orjson.OPT_INDENT_2).decode() + "\n")
     else:

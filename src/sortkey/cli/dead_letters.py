@@ -206,7 +206,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (BadSettings, UnknownLetters) as error:
         return print_error(NAME, str(error))
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
-        return print_error(NAME, f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
+        return print_error(NAME, f"the store {arguments.store} cannot be used: {error}")
     except Stopped as error:
         if deal.has_begun:
             deal.summarise()

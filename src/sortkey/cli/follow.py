@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (BadSettings, CannotListen) as error:
         return print_error("follow", str(error))
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
-        return print_error("follow", f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
+        return print_error("follow", f"the store {arguments.store} cannot be used: {error}")
     except KeyboardInterrupt:
         pass  # nothing was handled yet
     return 0

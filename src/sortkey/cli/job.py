@@ -57,10 +57,10 @@ def run(command: str, noun: str, job_of: JobOf, given: argparse.Namespace) -> in
     except (BadSettings, JobRejected) as error:
         return print_error(command, str(error))
     except (JobFailed, LoadError) as error:
-        print_error(command, " ".join(str(error).split()))
+        print_error(command, str(error))
         return 1
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
-        return print_error(command, f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
+        return print_error(command, f"the store {arguments.store} cannot be used: {error}")
     except (KeyboardInterrupt, asyncio.CancelledError):
         print_error(command, f"interrupted; {job.when_interrupted}")
         return 1

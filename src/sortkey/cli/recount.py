@@ -57,9 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
     except BadSettings as error:
         return print_error("recount", str(error))
     except (DecodeError, EncodeError, KeyPartError) as error:
-        return print_error("recount", f"an item cannot be counted: {' '.join(str(error).split())}")
+        return print_error("recount", f"an item cannot be counted: {error}")
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
-        return print_error("recount", f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
+        return print_error("recount", f"the store {arguments.store} cannot be used: {error}")
     except KeyboardInterrupt:
         return print_error("recount", "interrupted; what was repaired until then stays repaired")
     sys.stdout.write((json_page if arguments.json else page)(found))

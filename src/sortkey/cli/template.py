@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         settings = settings_of(arguments.config, definition.name)
         stack = asyncio.run(stack_of(arguments, definition, settings))
     except (BadSettings, BadTokens, ModelError) as error:
-        return print_error("template", " ".join(str(error).split()))
+        return print_error("template", str(error))
     for note in aws_stack.crowded(stack):
         sys.stderr.write(f"sortkey template: {note}\n")
     sys.stdout.write(aws_stack.template(stack))

@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (BadSettings, CannotListen, KafkaUnusable) as error:
         return print_error("worker", str(error))
     except (BotoCoreError, ClientError, ModelError, StorageError) as error:
-        return print_error("worker", f"the store {arguments.store} cannot be used: {' '.join(str(error).split())}")
+        return print_error("worker", f"the store {arguments.store} cannot be used: {error}")
     except WorkerFailed as error:
         print_error("worker", str(error))
         return 1

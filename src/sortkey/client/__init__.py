@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sortkey.client import stores
-from sortkey.client.boto3_type import Boto3Client
 from sortkey.client.embedded import AsyncEmbeddedClient, EmbeddedClient
 from sortkey.client.interface import AsyncClient, Client
 from sortkey.client.prefixed import AsyncPrefixedClient, PrefixedClient
@@ -16,6 +15,18 @@ from sortkey.engine.faults.faults import Faults
 from sortkey.extras import installed_by
 
 __all__ = ["AsyncClient", "Client", "Faults", "async_client", "client"]
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    # To type checkers, a client of `sk.client` is also the `DynamoDBClient` of boto3-stubs, which is a class and no
+    # protocol, so only what is derived from it satisfies an annotation. Its own methods are typed as ours: any members,
+    # and a dictionary. Where boto3-stubs is not installed, type checkers take the class for `Any`.
+    class Boto3Client(Client, DynamoDBClient):  # type: ignore[misc]
+        """A client of `sk.client`."""
+
+else:
+    Boto3Client = Client
 
 
 def client(

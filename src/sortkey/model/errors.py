@@ -152,6 +152,11 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
+def type_name(kind: object) -> str:
+    """A type in an error message, as a class declares it."""
+    return kind.__name__ if isinstance(kind, type) else str(kind)
+
+
 def unknown_field(cls: str, name: str, fields: Iterable[str]) -> UnknownField:
     return UnknownField(f"{cls} has no field {name!r}{suggestion(name, fields)}")
 

@@ -56,6 +56,7 @@ from sortkey.model.errors import (
     ItemMissing,
     TransactionFailed,
     suggestion,
+    type_name,
 )
 from sortkey.model.fields.codec import Row
 from sortkey.model.fields.converter import Value
@@ -513,6 +514,7 @@ def key_sources(parent: Schema[Any], child: Schema[Any], by: Mapping[str, str]) 
         here, there = parent.codec.by_name[name].annotation.declared, child.codec.by_name[source].annotation.declared
         if here != there:
             raise DeclarationError(
-                f"{parent.name}.{name} is {here}, and {child.name}.{source}, which it is taken from, is {there}"
+                f"{parent.name}.{name} is {type_name(here)}, and {child.name}.{source}, which it is taken from, is "
+                f"{type_name(there)}"
             )
     return sources

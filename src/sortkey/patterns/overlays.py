@@ -25,7 +25,7 @@ from sortkey.model.calls.arguments import require_async
 from sortkey.model.calls.item_decoder import Undecodable
 from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.requirements import Requirement
-from sortkey.model.errors import DeclarationError, suggestion
+from sortkey.model.errors import DeclarationError, suggestion, type_name
 from sortkey.model.fields.codec import Codec, codec_of
 from sortkey.model.fields.real_types import RealTypes
 from sortkey.model.fields.records import is_record, replace_fields
@@ -342,8 +342,7 @@ def _check_instant(codec: Codec, name: str) -> None:
     annotation = codec.by_name[name].annotation
     if annotation.declared is not RealTypes.datetime or annotation.optional:
         raise DeclarationError(
-            f"{codec.struct.__name__}.{name} must be a datetime, since instants are compared, not {annotation.declared}"
-            f"{' or None' if annotation.optional else ''}"
+            f"{codec.struct.__name__}.{name} must be a datetime, since instants are compared, not {_shown(annotation)}"
         )
 
 
@@ -360,7 +359,8 @@ def _element(here: Codec, base: Codec, part: ReplacedPart) -> Codec:
     origin, arguments = get_origin(declared), get_args(declared)
     if origin not in (list, dict) or not is_record(arguments[-1]) or base.by_name[part.field].annotation.optional:
         raise DeclarationError(
-            f"{base.struct.__name__}.{part.field} must be a list or a dict of items, as list[Goal], not {declared}"
+            f"{base.struct.__name__}.{part.field} must be a list or a dict of items, as list[Goal], not "
+            f"{type_name(declared)}"
         )
     element = codec_of(arguments[-1])
     if origin is list:
@@ -368,8 +368,8 @@ def _element(here: Codec, base: Codec, part: ReplacedPart) -> Codec:
         _require_same_type(element, part.by, here, part.by)
     elif arguments[0] is not here.by_name[part.by].annotation.declared:
         raise DeclarationError(
-            f"the keys of {base.struct.__name__}.{part.field} are {arguments[0]}, and {here.struct.__name__}.{part.by} "
-            f"is {here.by_name[part.by].annotation.declared}"
+            f"the keys of {base.struct.__name__}.{part.field} are {type_name(arguments[0])}, and "
+            f"{here.struct.__name__}.{part.by} is {type_name(here.by_name[part.by].annotation.declared)}"
         )
     return element
 
@@ -397,4 +397,4 @@ def _require_same_type(replaced: Codec, name: str, here: Codec, read: str) -> No
 
 
 def _shown(annotation: Any) -> str:
-    return f"{annotation.declared}{' or None' if annotation.optional else ''}"
+    return f"{type_name(annotation.declared)}{' or None' if annotation.optional else ''}"

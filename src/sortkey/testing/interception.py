@@ -28,9 +28,13 @@ from botocore.hooks import EventAliaser
 from botocore.session import Session
 
 from sortkey.client.own_clients import are_made_by_us, is_one_of_ours
+from sortkey.engine import requests
 from sortkey.engine.database import Database
+from sortkey.engine.operations.answers import to_json
+from sortkey.errors import DynamoDBError, UnknownOperationException
+from sortkey.storage import FolderBusy
 from sortkey.testing.stores import STORES, OpenStore, Others
-from sortkey.wire.in_process import Message, answer
+from sortkey.wire.messages import TARGETS, CoralError, error_json
 
 CLIENTS: Final = frozenset({"dynamodb", "dynamodbstreams"})
 """The services, as clients are made."""
@@ -38,6 +42,9 @@ EVENTS: Final = frozenset({"dynamodb", "dynamodb-streams"})
 """The same, as events name them."""
 REGION: Final = "us-east-1"
 CREDENTIAL: Final = "sortkey-testing"
+
+OK: Final = 200
+UNAVAILABLE: Final = 503
 
 _SENDING: Final = "before-send.dynamodb"
 _SIGNING: Final = "choose-signer.dynamodb"
@@ -47,6 +54,13 @@ _CREATE_CLIENT: Final = inspect.signature(Session.create_client)
 
 class RefusedService(RuntimeError):
     """A test that refuses other services has called one."""
+
+
+class Message(NamedTuple):
+    """What HTTP would carry."""
+
+    status: int
+    body: bytes
 
 
 class _Replaced(NamedTuple):
@@ -188,11 +202,25 @@ def _send(store: OpenStore, request: AWSPreparedRequest) -> Message:
     """The handler of `before-send`."""
     target: Any = request.headers.get("X-Amz-Target", "")
     body: Any = request.body
-    return answer(
+    return _answer(
         store.database,
         target if isinstance(target, bytes) else target.encode(),
         body.encode() if isinstance(body, str) else body,
     )
+
+
+def _answer(database: Database, target: bytes, body: bytes) -> Message:
+    """As the endpoint answers. Errors of the engine are answers; a bug is raised."""
+    operation = TARGETS.get(target)
+    try:
+        if operation is None:
+            raise UnknownOperationException("An unknown operation was requested.")
+        return Message(OK, to_json(database.execute(operation, requests.decode(operation, body))))
+    except DynamoDBError as error:
+        return Message(error.status, error_json(error))
+    except FolderBusy as busy:
+        unavailable = CoralError(UNAVAILABLE, "ServiceUnavailableException", f"Nothing was written: {busy}")
+        return Message(UNAVAILABLE, error_json(unavailable))
 
 
 async def _awaited(value: Any) -> Any:

@@ -272,7 +272,6 @@ class KeyHolder:
     """A caller who may be limited by the rights of the key, and by the policies of tables and streams."""
 
     def __init__(self, key_id: str, rights: Rights | None, policies: Mapping[str, Policy], now: float) -> None:
-        self._key_id = key_id
         self._rights = rights
         self._policies = policies
         self._caller = resource_policy.Caller(SETTINGS.account, key_id, now)

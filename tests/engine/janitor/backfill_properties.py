@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sortkey.clock import ManualClock
@@ -35,7 +35,6 @@ def in_turns(db: Database) -> Iterator[None]:
         yield
 
 
-@settings(max_examples=60)
 @given(
     before=st.lists(writes, max_size=30),
     between=st.lists(st.lists(writes, max_size=6), max_size=12),

@@ -121,7 +121,7 @@ def value(name: str) -> Any:
             return max(shape.get("min", 1), 1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def database() -> Iterator[Database]:
     database = Database(None, settings=Settings(delivers_to_kinesis=True))
     yield database

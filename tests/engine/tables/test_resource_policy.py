@@ -166,5 +166,6 @@ def test_streams_have_their_own_actions() -> None:
 
 
 # A text of stars must not keep the endpoint busy.
+@pytest.mark.slow
 def test_many_stars_are_matched_quickly() -> None:
     assert effect(ALLOW | {"Principal": "*", "Condition": {"StringLike": {"aws:username": "*a" * 5000 + "b"}}}) is None

@@ -103,6 +103,9 @@ class Keyed(sk.Item, table="error-keys"):
     by_text = sk.Index("gsi1", "{text:raw}", "{number:04}", shards=sk.Shards(4, by="number"))
 
 
+many = settings(max_examples=6 * settings().max_examples)
+"""There are many ways to go wrong, and each example is quick."""
+
 anything = st.recursive(
     st.none()
     | st.booleans()
@@ -143,7 +146,7 @@ def db() -> Iterator[sk.Session]:
         yield session
 
 
-@settings(max_examples=400)
+@many
 @given(
     call=st.sampled_from(["put", "update", "where", "inside"]), name=st.sampled_from([*TYPES, "tags"]), value=anything
 )
@@ -166,7 +169,7 @@ def test_any_value_in_any_field(db: sk.Session, call: str, name: str, value: Any
     assert db.get(path) is not None
 
 
-@settings(max_examples=400)
+@many
 @given(name=st.sampled_from(Keyed.__struct_fields__), value=anything)
 def test_any_value_in_any_key(db: sk.Session, name: str, value: Any) -> None:
     with suppress(sk.ModelError):
@@ -182,7 +185,7 @@ texts = (
 )
 
 
-@settings(max_examples=300)
+@many
 @given(table=texts, index=texts, partition=texts, sort=texts, names=texts | st.lists(texts, max_size=2))
 def test_any_name_in_a_declaration(table: Any, index: Any, partition: Any, sort: Any, names: Any) -> None:
     with suppress(sk.ModelError):
@@ -201,7 +204,7 @@ def test_any_name_in_a_declaration(table: Any, index: Any, partition: Any, sort:
             session.put(Declared(a="x"))
 
 
-@settings(max_examples=300)
+@many
 @given(partition=texts, sort=texts)
 def test_any_template_of_a_key(partition: Any, sort: Any) -> None:
     owner = sk.Table("error-templates")

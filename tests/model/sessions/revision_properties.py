@@ -186,7 +186,7 @@ class Writers(RuleBasedStateMachine):
 
 
 TestWriters = Writers.TestCase
-TestWriters.settings = settings(max_examples=20, stateful_step_count=20, deadline=None)
+TestWriters.settings = settings(stateful_step_count=20, deadline=None)
 
 
 @pytest.mark.slow

@@ -209,6 +209,7 @@ def test_tables_are_as_the_store_has_them(desk: sk.Session) -> None:
 
 # A table may have been created before its store had multi-attribute keys. That is an error; a declaration by templates
 # matches the table and still works.
+@pytest.mark.slow
 def test_a_table_from_before(our_endpoint: str) -> None:
     class Plain(sk.Item, table=sk.Table("plain")):
         id: str

@@ -295,7 +295,7 @@ def test_the_async_session_has_a_clock_too(clock: ManualClock) -> None:
     ("annotation", "default", "message"),
     [
         (Annotated[datetime, sk.created], None, r"Made.at: a field with sk.created must be a datetime \| None"),
-        (Annotated[int | None, sk.updated], None, r"sk.updated must be a datetime \| None, not <class 'int'>"),
+        (Annotated[int | None, sk.updated], None, r"sk.updated must be a datetime \| None, not int"),
         (Annotated[datetime | None, sk.updated], START, "must have the default None"),
     ],
 )

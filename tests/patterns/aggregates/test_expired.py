@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sortkey as sk
@@ -141,7 +141,6 @@ actions = st.lists(
 
 
 # The model counts each favourite that was ever put, less those that the program replaced or deleted.
-@settings(max_examples=30)
 @given(actions)
 def test_counts_and_recounts_equal_a_plain_model(plan: list[tuple[str, int, int]]) -> None:
     async def play() -> None:

@@ -174,7 +174,7 @@ class Numbered(sk.Item, table=sk.Table("bounded-numbered")):
         (Album, "pictures", Album, {}, "must be of different classes"),
         (Album, "pictures", Picture, {}, r"the key of Picture has no 'id'.* by=\{\"id\": …\}"),
         (Album, "pictures", Picture, {"ids": "album"}, "by= names 'ids', which is not in the key of Album; did you"),
-        (Album, "pictures", Numbered, {}, "Album.id is <class 'str'>, and Numbered.id.* is <class 'int'>"),
+        (Album, "pictures", Numbered, {}, "Album.id is str, and Numbered.id.* is int"),
         (Album, "pictures", Expiring, {}, "Expiring.until lets rows expire"),
         (Album, "pictures", Tagged, {}, "Tagged has a tag"),
     ],

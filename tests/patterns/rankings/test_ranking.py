@@ -156,6 +156,7 @@ def test_numbers_of_more_than_38_digits_are_ranked(db: sk.AsyncSession, runner: 
     runner.run(play())
 
 
+@pytest.mark.slow
 def test_a_rank_costs_the_same_for_few_and_for_many(memory: sk.AsyncSession, runner: asyncio.Runner) -> None:
     async def cost(game: str, players: int) -> tuple[int, float]:
         await memory.batch(put=scores(game, {f"p{number}": number * 3 for number in range(players)}))

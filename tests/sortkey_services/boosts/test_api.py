@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from sortkey.server.app import app_of
 from sortkey_services.boosts import service_definition
 from sortkey_services.boosts.event import MAX_EVENTS
 from sortkey_services.boosts.service import MAX_PARTNERS
-from tests.server.calling import Answer, call
+from tests.server.calling import Answer, Ask, asking, call
 
 EVENT: dict[str, Any] = {
     "eventId": "e1",
@@ -31,21 +32,32 @@ ASKED: dict[str, Any] = {"district": "BER-01", "partnerIds": ["1", "10740321"], 
 Send = Callable[..., Awaitable[Answer]]
 
 
+@asynccontextmanager
+async def serving() -> AsyncIterator[Send]:
+    """The service in memory, made as the command line makes it."""
+    async with sk.async_connect("memory:", tables=service_definition.BOOSTS.tables({})) as session:
+        service = service_definition.BOOSTS.make(session, {})
+        await service.start()
+        front = app_of([service])
+
+        async def send(method: str, path: str, body: object = None) -> Answer:
+            return await call(front, method, path, body)
+
+        yield send
+
+
 def with_service(use: Callable[[Send], Awaitable[None]]) -> None:
-    """Run a test's requests against the service in memory, made as the command line makes it."""
-
     async def whole() -> None:
-        async with sk.async_connect("memory:", tables=service_definition.BOOSTS.tables({})) as session:
-            service = service_definition.BOOSTS.make(session, {})
-            await service.start()
-            front = app_of([service])
-
-            async def send(method: str, path: str, body: object = None) -> Answer:
-                return await call(front, method, path, body)
-
+        async with serving() as send:
             await use(send)
 
     asyncio.run(whole())
+
+
+@pytest.fixture(scope="module")
+def ask() -> Iterator[Ask]:
+    with asking(serving()) as ask:
+        yield ask
 
 
 def test_campaigns_are_taken_and_looked_up() -> None:
@@ -101,13 +113,10 @@ def test_a_partner_s_campaigns() -> None:
         ({"at": "0001-01-01T00:00:00+02:00"}, "at: out of range"),
     ],
 )
-def test_a_lookup_that_cannot_be_answered_says_why(changes: dict[str, Any], said: str) -> None:
-    async def use(send: Send) -> None:
-        answer = await send("POST", "/boosts/de/lookup", ASKED | changes)
-        assert answer.status == 400
-        assert said in answer.error["message"]
-
-    with_service(use)
+def test_a_lookup_that_cannot_be_answered_says_why(ask: Ask, changes: dict[str, Any], said: str) -> None:
+    answer = ask("POST", "/boosts/de/lookup", ASKED | changes)
+    assert answer.status == 400
+    assert said in answer.error["message"]
 
 
 def test_a_thousand_partners_are_not_too_many() -> None:
@@ -141,18 +150,13 @@ def test_a_wildcard_market_needs_no_district() -> None:
         ({"tenant": "tr"}, ["[1].tenant: "]),
     ],
 )
-def test_a_list_with_a_bad_event_changes_nothing(changes: dict[str, Any], details: list[str] | None) -> None:
-    async def use(send: Send) -> None:
-        answer = await send("POST", "/boosts/de/campaigns", [EVENT, EVENT | changes])
-        assert answer.status == 400
-        if details is not None:
-            told = [f"{each.get('field', '')}{each['message']}" for each in answer.error["details"]]
-            assert [text.startswith(detail) for text, detail in zip(told, details, strict=True)] == [True] * len(
-                details
-            )
-        assert (await send("GET", "/boosts/de/partners/10740321")).status == 404
-
-    with_service(use)
+def test_a_list_with_a_bad_event_changes_nothing(ask: Ask, changes: dict[str, Any], details: list[str] | None) -> None:
+    answer = ask("POST", "/boosts/de/campaigns", [EVENT, EVENT | changes])
+    assert answer.status == 400
+    if details is not None:
+        told = [f"{each.get('field', '')}{each['message']}" for each in answer.error["details"]]
+        assert [text.startswith(detail) for text, detail in zip(told, details, strict=True)] == [True] * len(details)
+    assert ask("GET", "/boosts/de/partners/10740321").status == 404
 
 
 def test_what_no_market_can_have_is_rejected() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from urllib.parse import quote
 
 import pytest
@@ -11,24 +12,41 @@ import pytest
 import sortkey as sk
 from sortkey.server.app import app_of
 from sortkey_services.favourites.service_definition import FAVOURITES
-from tests.server.calling import Answer, call
+from tests.server.calling import Answer, Ask, asking, call
 
 Send = Callable[[str, str], Awaitable[Answer]]
 Count = Callable[[], Awaitable[None]]
 
 
-def with_service(use: Callable[[Send, Count], Awaitable[None]]) -> None:
-    """Run a test's requests against the service in memory, made as the command line makes it."""
+@asynccontextmanager
+async def serving() -> AsyncIterator[tuple[Send, Count]]:
+    """The service in memory, made as the command line makes it."""
+    async with sk.async_connect("memory:", tables=FAVOURITES.tables({})) as session:
+        service = FAVOURITES.make(session, {})
+        await service.start()
+        front = app_of([service])
+        async with sk.feeds.Follower(session, service.feeds) as follower:
+            yield (lambda method, path: call(front, method, path)), follower.caught_up
 
+
+def with_service(use: Callable[[Send, Count], Awaitable[None]]) -> None:
     async def whole() -> None:
-        async with sk.async_connect("memory:", tables=FAVOURITES.tables({})) as session:
-            service = FAVOURITES.make(session, {})
-            await service.start()
-            front = app_of([service])
-            async with sk.feeds.Follower(session, service.feeds) as follower:
-                await use(lambda method, path: call(front, method, path), follower.caught_up)
+        async with serving() as (send, count):
+            await use(send, count)
 
     asyncio.run(whole())
+
+
+@asynccontextmanager
+async def serving_nobody() -> AsyncIterator[Send]:
+    async with serving() as (send, _):
+        yield send
+
+
+@pytest.fixture(scope="module")
+def ask() -> Iterator[Ask]:
+    with asking(serving_nobody()) as ask:
+        yield ask
 
 
 def test_marks_are_put_asked_and_deleted() -> None:
@@ -112,13 +130,10 @@ def test_counts_and_top_lists_follow() -> None:
         (f"/favourites/ada/{'x' * 257}", "restaurant: must have 1 to 256 bytes, not 257"),
     ],
 )
-def test_a_request_that_cannot_be_answered_says_why(path: str, said: str) -> None:
-    async def use(send: Send, _: Count) -> None:
-        answer = await send("GET", path)
-        assert answer.status == 400
-        assert said in answer.error["message"]
-
-    with_service(use)
+def test_a_request_that_cannot_be_answered_says_why(ask: Ask, path: str, said: str) -> None:
+    answer = ask("GET", path)
+    assert answer.status == 400
+    assert said in answer.error["message"]
 
 
 def test_the_cursor_goes_through_the_whole_top_list_and_back() -> None:

@@ -113,9 +113,7 @@ def started() -> Iterator[Started]:
         runner.run(closed(world))
 
 
-one_store = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+one_store = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @one_store

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from math import inf
 from typing import Any
 
@@ -14,7 +15,7 @@ from sortkey.server.app import app_of
 from sortkey_services.goals import service_definition
 from sortkey_services.goals.event import MAX_EVENTS
 from sortkey_services.goals.model import views
-from tests.server.calling import Answer, call
+from tests.server.calling import Answer, Ask, asking, call
 from tests.sortkey_services.goals.persons import AS_OF, BONDS, SAVINGS, person
 
 EVENT: dict[str, Any] = {
@@ -29,23 +30,34 @@ EVENT: dict[str, Any] = {
 Send = Callable[..., Awaitable[Answer]]
 
 
+@asynccontextmanager
+async def serving() -> AsyncIterator[Send]:
+    """The service in memory, made as the command line makes it, with one person."""
+    async with sk.async_connect("memory:", tables=service_definition.GOALS.tables({})) as session:
+        # The events are of the year 2100, so that none is too old.
+        service = service_definition.GOALS.make(session, {"max_ahead_seconds": inf})
+        await service.start()
+        await views.load(session, [person()], as_of=AS_OF)
+        front = app_of([service])
+
+        async def send(method: str, path: str, body: object = None) -> Answer:
+            return await call(front, method, path, body)
+
+        yield send
+
+
 def with_service(use: Callable[[Send], Awaitable[None]]) -> None:
-    """Run a test's requests against the service in memory, made as the command line makes it, with one person."""
-
     async def whole() -> None:
-        async with sk.async_connect("memory:", tables=service_definition.GOALS.tables({})) as session:
-            # The events are of the year 2100, so that none is too old.
-            service = service_definition.GOALS.make(session, {"max_ahead_seconds": inf})
-            await service.start()
-            await views.load(session, [person()], as_of=AS_OF)
-            front = app_of([service])
-
-            async def send(method: str, path: str, body: object = None) -> Answer:
-                return await call(front, method, path, body)
-
+        async with serving() as send:
             await use(send)
 
     asyncio.run(whole())
+
+
+@pytest.fixture(scope="module")
+def ask() -> Iterator[Ask]:
+    with asking(serving()) as ask:
+        yield ask
 
 
 def test_a_person_as_the_batch_computed_it() -> None:
@@ -124,16 +136,13 @@ def test_events_are_applied_or_stale() -> None:
         ({}, "Object missing required field `eventId`", None),
     ],
 )
-def test_a_bad_request_applies_nothing(body: object, message: str, details: list[str] | None) -> None:
-    async def use(send: Send) -> None:
-        answer = await send("POST", "/goals/events", body)
-        assert answer.status == 400
-        assert message in answer.error["message"]
-        if details is not None:
-            assert [each["message"] for each in answer.error["details"]] == details
-        assert (await send("GET", "/goals/ana")).json()["goals"][0]["savedAmount"] == 320.0
-
-    with_service(use)
+def test_a_bad_request_applies_nothing(ask: Ask, body: object, message: str, details: list[str] | None) -> None:
+    answer = ask("POST", "/goals/events", body)
+    assert answer.status == 400
+    assert message in answer.error["message"]
+    if details is not None:
+        assert [each["message"] for each in answer.error["details"]] == details
+    assert ask("GET", "/goals/ana").json()["goals"][0]["savedAmount"] == 320.0
 
 
 # The app has shown 320.

@@ -16,6 +16,7 @@ from sortkey_services.pricing.model import CHANGES, PRICES
 from sortkey_services.pricing.prices import ChangeInput, PriceChange
 from sortkey_services.pricing.reads import page_request
 from sortkey_services.pricing.service import DEFAULTS, PricingService, Settings
+from tests.sortkey_services.pricing.serving import asked as asked
 from tests.sortkey_services.pricing.serving import served as served
 
 R = TypeVar("R")

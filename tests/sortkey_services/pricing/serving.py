@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -60,6 +61,19 @@ class Served:
 
 @pytest.fixture
 def served() -> Iterator[Served]:
+    with serving() as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def asked() -> Iterator[Served]:
+    """For all tests of a module whose requests change nothing: to make a service takes much longer."""
+    with serving() as served:
+        yield served
+
+
+@contextmanager
+def serving() -> Iterator[Served]:
     with asyncio.Runner() as runner:
 
         async def opened() -> sk.AsyncSession:

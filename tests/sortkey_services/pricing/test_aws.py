@@ -23,6 +23,9 @@ from sortkey_services.pricing.prices import ChangeInput, PriceChange
 from sortkey_services.pricing.service import PricingService
 from tests.docs.files import imported, write_files
 
+# moto takes seconds to begin.
+pytestmark = pytest.mark.slow
+
 ENVIRONMENT = {
     "DUE_ARN": "arn:aws:lambda:eu-west-1:123456789012:function:prices-due",
     "ROLE_ARN": "arn:aws:iam::123456789012:role/call-prices-due",

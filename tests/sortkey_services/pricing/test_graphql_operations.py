@@ -221,16 +221,16 @@ def test_every_mistake_of_a_list_is_named_by_its_index(served: Served) -> None:
 
 # An amount is one in both, or in none.
 @pytest.mark.parametrize("amount", ["1e2", " 1 ", "1_0", "٣", "+5", "-2", "", "NaN", 2.505, -1, 1e30, 10**12, "1" * 70])
-def test_amounts_are_those_of_rest(served: Served, amount: Any) -> None:
-    answer = served.ask(CHANGE, changes=[change("p1", amount)])
-    rest = served.call("POST", "/pricing/changes", [change("p1", amount)])
+def test_amounts_are_those_of_rest(asked: Served, amount: Any) -> None:
+    answer = asked.ask(CHANGE, changes=[change("p1", amount)])
+    rest = asked.call("POST", "/pricing/changes", [change("p1", amount)])
     assert (rest.status, error(answer)["extensions"]["code"]) == (400, "BAD_REQUEST")
     assert error(answer)["extensions"]["details"] == [each["message"] for each in rest.error["details"]]
 
 
 @pytest.mark.parametrize("at", ["noon", "2030-01-01T00:00:00", "0001-01-01T00:00:00+14:00"])
-def test_an_instant_that_is_none_is_named_in_its_place(served: Served, at: str) -> None:
-    answer = served.ask(f'{{ price(store: "s1", product: "p1", at: "{at}") {{ amount }} }}')
+def test_an_instant_that_is_none_is_named_in_its_place(asked: Served, at: str) -> None:
+    answer = asked.ask(f'{{ price(store: "s1", product: "p1", at: "{at}") {{ amount }} }}')
     found = error(answer)
     assert (found["path"], found["extensions"]["code"], answer["data"]) == (["price"], "BAD_REQUEST", {"price": None})
     assert found["locations"] == [{"line": 1, "column": 3}]
@@ -247,8 +247,8 @@ def test_an_instant_that_is_none_is_named_in_its_place(served: Served, at: str) 
         ('channel: ""', "channel: must have 1 to 32 bytes, not 0"),
     ],
 )
-def test_a_page_that_cannot_be_asked_for_is_an_error(served: Served, arguments: str, message: str) -> None:
-    answer = served.ask(f'{{ basePrices(store: "s1", {arguments}) {{ nodes {{ product }} }} }}')
+def test_a_page_that_cannot_be_asked_for_is_an_error(asked: Served, arguments: str, message: str) -> None:
+    answer = asked.ask(f'{{ basePrices(store: "s1", {arguments}) {{ nodes {{ product }} }} }}')
     found = error(answer)
     assert (answer["data"], found["extensions"], found["path"]) == (None, {"code": "BAD_REQUEST"}, ["basePrices"])
     assert found["message"].startswith(message)

@@ -103,8 +103,8 @@ def test_at_asks_about_another_instant(served: Served, at: str, amount: float) -
 
 
 @pytest.mark.parametrize("at", ["noon", "2026-08-24", "2026-08-24T12:30:00", "2026-08-24%2012:30", "5", "%20"])
-def test_an_instant_without_an_offset_is_400(served: Served, at: str) -> None:
-    answer = served.call("GET", f"/pricing/stores/s1/products/p1?at={at}")
+def test_an_instant_without_an_offset_is_400(asked: Served, at: str) -> None:
+    answer = asked.call("GET", f"/pricing/stores/s1/products/p1?at={at}")
     assert (answer.status, answer.error["code"]) == (400, "invalid_request")
     assert answer.error["message"].startswith("at: must be an instant with an offset")
 
@@ -223,9 +223,9 @@ def test_a_change_that_has_taken_effect_cannot_be_cancelled_or_moved(served: Ser
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PATCH"])
-def test_an_unknown_change_is_404(served: Served, method: str) -> None:
+def test_an_unknown_change_is_404(asked: Served, method: str) -> None:
     body = {"effectiveAt": "2026-08-25T00:00:00Z"} if method == "PATCH" else None
-    assert served.call(method, "/pricing/changes/nothing", body).status == 404
+    assert asked.call(method, "/pricing/changes/nothing", body).status == 404
 
 
 @pytest.mark.parametrize(
@@ -279,8 +279,8 @@ def test_a_list_with_mistakes_changes_nothing(served: Served) -> None:
 
 
 @pytest.mark.parametrize("body", [[], [change("p")] * 10_001, [3], "x", 3, None])
-def test_what_is_no_list_of_changes_is_400(served: Served, body: Any) -> None:
-    assert served.call("POST", "/pricing/changes", body).status == 400
+def test_what_is_no_list_of_changes_is_400(asked: Served, body: Any) -> None:
+    assert asked.call("POST", "/pricing/changes", body).status == 400
 
 
 @pytest.mark.parametrize(
@@ -295,8 +295,8 @@ def test_what_is_no_list_of_changes_is_400(served: Served, body: Any) -> None:
         f"/pricing/stores/s1/prices?channel={'c' * 100}",
     ],
 )
-def test_a_question_that_cannot_be_asked_is_400(served: Served, path: str) -> None:
-    answer = served.call("GET", path)
+def test_a_question_that_cannot_be_asked_is_400(asked: Served, path: str) -> None:
+    answer = asked.call("GET", path)
     assert (answer.status, answer.error["code"]) == (400, "invalid_request")
 
 

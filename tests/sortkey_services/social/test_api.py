@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -12,7 +13,7 @@ import pytest
 import sortkey as sk
 from sortkey.server.app import app_of
 from sortkey_services.social.service_definition import SOCIAL
-from tests.server.calling import Answer, call
+from tests.server.calling import Answer, Ask, asking, call
 
 
 class Send(Protocol):
@@ -23,22 +24,40 @@ Count = Callable[[], Awaitable[None]]
 ORDER = {"customer": "ada", "status": "PENDING", "placed": "2026-08-24", "total": 19.9}
 
 
+@asynccontextmanager
+async def serving() -> AsyncIterator[tuple[Send, Count]]:
+    """The service in memory, made as the command line makes it."""
+    async with sk.async_connect("memory:", tables=SOCIAL.tables({})) as session:
+        service = SOCIAL.make(session, {})
+        await service.start()
+        front = app_of([service])
+
+        def send(method: str, path: str, body: object = None) -> Awaitable[Answer]:
+            return call(front, method, path, body)
+
+        async with sk.feeds.Follower(session, service.feeds) as follower:
+            yield send, follower.caught_up
+
+
 def with_service(use: Callable[[Send, Count], Awaitable[None]]) -> None:
-    """Run a test's requests against the service in memory, made as the command line makes it."""
-
     async def whole() -> None:
-        async with sk.async_connect("memory:", tables=SOCIAL.tables({})) as session:
-            service = SOCIAL.make(session, {})
-            await service.start()
-            front = app_of([service])
-
-            def send(method: str, path: str, body: object = None) -> Awaitable[Answer]:
-                return call(front, method, path, body)
-
-            async with sk.feeds.Follower(session, service.feeds) as follower:
-                await use(send, follower.caught_up)
+        async with serving() as (send, count):
+            await use(send, count)
 
     asyncio.run(whole())
+
+
+@asynccontextmanager
+async def serving_ada() -> AsyncIterator[Send]:
+    async with serving() as (send, _):
+        await users(send, "ada")
+        yield send
+
+
+@pytest.fixture(scope="module")
+def ask() -> Iterator[Ask]:
+    with asking(serving_ada()) as ask:
+        yield ask
 
 
 async def put(send: Send, path: str, body: object = None) -> Any:
@@ -251,11 +270,7 @@ SCORES = "/social/leaderboards/chess/scores"
     ],
 )
 def test_a_request_that_cannot_be_answered_says_why(
-    method: str, path: str, body: object, status: int, said: str
+    ask: Ask, method: str, path: str, body: object, status: int, said: str
 ) -> None:
-    async def use(send: Send, _: Count) -> None:
-        await users(send, "ada")
-        answer = await send(method, path, body)
-        assert (answer.status, said in answer.error["message"]) == (status, True), answer.body
-
-    with_service(use)
+    answer = ask(method, path, body)
+    assert (answer.status, said in answer.error["message"]) == (status, True), answer.body

@@ -1,7 +1,4 @@
-"""DescribeLimits, DescribeEndpoints, and operations on features that are not supported here.
-
-Those have DynamoDB's answers for a table without the feature.
-"""
+"""DescribeLimits and DescribeEndpoints: what holds for an account, and not for a table."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """`only=`: which fields of the items a read returns.
 
 The store then sends only their attributes, and the keys. Where the program needs more of a row, the store sends whole
-rows: to upgrade those of an older version, to read those of a
-subclass that declares a field otherwise, and for a filter that the store cannot judge.
+rows: to upgrade those of an older version, to read those of a subclass that declares a field otherwise, and for a
+filter that the store cannot judge.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any, Final, get_origin
 
 import msgspec
 
-from sortkey.model.errors import DeclarationError, EncodeError, shown
+from sortkey.model.errors import DeclarationError, EncodeError, shown, type_name
 from sortkey.model.fields.real_types import RealTypes
 
 Check = Callable[[Any], None]
@@ -58,7 +58,7 @@ def constraint_check(base: Any, constraints: Sequence[msgspec.Meta]) -> Check | 
 
 def _check(base: Any, name: str, limit: Any) -> Check:
     if (get_origin(base) or base) not in _APPLIES_TO[name]:
-        raise DeclarationError(f"msgspec.Meta({name}={limit!r}) cannot apply to {base}")
+        raise DeclarationError(f"msgspec.Meta({name}={limit!r}) cannot apply to {type_name(base)}")
     accepts, wanted = _test(name, limit)
 
     def check(value: Any) -> None:

@@ -72,8 +72,7 @@ def keep_stored(stored: Value, shown: Value, new: Value) -> Value:
     one has that its class does not declare.
 
     The elements of a list that are still the same keep theirs, wherever they are now. One that has changed keeps what
-    it can if its place is certain, because the list is as long as before, or
-    only longer."""
+    it can if its place is certain, because the list is as long as before, or only longer."""
     if is_same(shown, new):
         return stored
     (tag,) = stored

@@ -17,7 +17,7 @@ from enum import Enum
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin, is_typeddict
 
-from sortkey.model.errors import DeclarationError, DecodeError, EncodeError, shown
+from sortkey.model.errors import DeclarationError, DecodeError, EncodeError, shown, type_name
 from sortkey.model.fields.annotation import Annotation, Epoch, parse_annotation
 from sortkey.model.fields.attribute_values import comparable
 from sortkey.model.fields.constraints import Check, constraint_check
@@ -316,7 +316,9 @@ def base_converter(annotation: Annotation, nested: RecordConverter) -> Converter
     if origin in (Union, UnionType):
         members = [UnionMember(parse_annotation(each).base, converter(each, nested)) for each in _members(base)]
         return union_converter(members)
-    raise DeclarationError(f"{base} is not a type that an item can hold; sk.stored_as stores it as one that is")
+    raise DeclarationError(
+        f"{type_name(base)} is not a type that an item can hold; sk.stored_as stores it as one that is"
+    )
 
 
 def _members(union: Any) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from sortkey.model.errors import DeclarationError, EncodeError, suggestion
+from sortkey.model.errors import DeclarationError, EncodeError, suggestion, type_name
 from sortkey.model.fields.annotation import Annotation, created, updated
 from sortkey.model.fields.real_types import RealTypes
 from sortkey.model.fields.records import declared_default, replace_fields
@@ -69,7 +69,7 @@ def stamps_of(codec: Codec, annotations: Mapping[str, Annotation]) -> Stamps | N
     for name in (*times[0], *times[1]):
         annotation = annotations[name]
         if annotation.declared is not RealTypes.datetime or not annotation.optional:
-            reason = f"must be a datetime | None, not {annotation.declared}"
+            reason = f"must be a datetime | None, not {type_name(annotation.declared)}"
         elif declared_default(codec.struct, name) is not None:
             reason = "must have the default None"
         else:

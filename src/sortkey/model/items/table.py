@@ -184,11 +184,6 @@ class Table:
             schema.joined.family = family
 
     @property
-    def tag_attributes(self) -> tuple[str, ...]:
-        """The attributes that tell classes with one key apart."""
-        return tuple(self._families)
-
-    @property
     def ttl_attribute(self) -> str | None:
         """The attribute of the table's TTL. Raises DeclarationError if none of its classes has the field."""
         ttl = self.settings.ttl

@@ -20,7 +20,7 @@ from decimal import Clamped, Context, Decimal, Inexact, InvalidOperation, Overfl
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from sortkey.model.errors import DeclarationError, suggestion
+from sortkey.model.errors import DeclarationError, suggestion, type_name
 from sortkey.model.fields.annotation import Annotation
 from sortkey.model.fields.codec import Codec
 from sortkey.model.fields.real_types import RealTypes
@@ -214,7 +214,3 @@ def sum_exactly(start: Any, amounts: Iterable[Any]) -> Any:
 
 def _one(_item: Any) -> int:
     return 1
-
-
-def type_name(kind: Any) -> str:
-    return getattr(kind, "__name__", str(kind))

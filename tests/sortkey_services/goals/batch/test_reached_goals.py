@@ -69,6 +69,7 @@ def told(gold: SmallGold, story: Any) -> None:
     asyncio.run(whole())
 
 
+@pytest.mark.slow
 def test_a_goal_is_reached_once_whatever_batches_come(gold: SmallGold) -> None:
     async def story(bank: Bank) -> None:
         assert (await bank.batch()).reached == 1
