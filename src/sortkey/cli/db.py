@@ -24,7 +24,7 @@ from sortkey.storage import StorageError
 from sortkey.wire.authentication import BadKeysFile
 from sortkey.wire.commit_scheduler import WRITE_WAIT_SECONDS
 from sortkey.wire.metrics import NoOtherWorkers
-from sortkey.wire.server import Options, authentication_for, serve
+from sortkey.wire.server import PROFILES, Options, authentication_for, serve
 from sortkey.wire.workers import Supervisor
 
 
@@ -43,6 +43,11 @@ def add_arguments(command: Parser) -> None:
         metavar="LIST",
         type=_faults,
         help="for tests of a program: faults such as throttle=0.01,seed=7 (see docs/guides/faults.md)",
+    )
+    command.add_argument(
+        "--profile",
+        choices=sorted(PROFILES),
+        help="answer as this store does, and refuse what it lacks (see docs/stores.md)",
     )
     command.add_argument(
         "--kinesis",
@@ -82,7 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.write_wait,
         arguments.kinesis,
         arguments.buckets,
+        arguments.profile,
     )
+    if options.profile is not None and options.faults is not None:
+        return print_error("db", "--profile and --faults cannot be combined: start one endpoint with each")
     if not arguments.write_wait > 0:
         return print_error("db", "--write-wait must be more than 0")
     if arguments.workers < 1:
