@@ -15,7 +15,7 @@ from tests.kafka.fixtures import broker, start_worker
 from tests.object_storage import bucket, s3_server
 from tests.passing_time import brief_polls
 from tests.postgres.fixtures import postgres, postgres_url
-from tests.store_runs import write_store_run
+from tests.store_runs import leave_out_unsupported, write_store_run
 from tests.stores import NAMES, alternator, choose_stores, dynamodb_local, dynoxide, is_on, our_endpoint, store
 
 # A fixture of the whole run that several modules import starts its server once for each of them, so only this one does.
@@ -60,6 +60,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     choose_stores(metafunc)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if item.config.getoption("--store") is not None:
+        leave_out_unsupported(report, call)
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

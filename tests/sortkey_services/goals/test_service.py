@@ -19,6 +19,8 @@ from sortkey_services.goals.service import GoalsService, Settings
 from tests.sortkey_services.goals.conftest import Service
 from tests.sortkey_services.goals.persons import AS_OF, BONDS, HOUR, NOW, SAVINGS, deposit, person, rejection
 
+pytestmark = pytest.mark.every_store
+
 BEFORE = [(32_000, "IN_PROGRESS"), (0, "NOT_STARTED")]
 PENDING_370 = [(37_000, PENDING), (0, "NOT_STARTED")]
 

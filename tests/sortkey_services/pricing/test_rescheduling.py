@@ -17,6 +17,8 @@ from sortkey_services.pricing.prices import ChangeStatus, PriceChange, PriceKey
 from sortkey_services.pricing.reads import change_id
 from tests.sortkey_services.pricing.conftest import Service
 
+pytestmark = pytest.mark.every_store
+
 in_memory = pytest.mark.parametrize("store", ["memory"], indirect=True)
 
 

@@ -13,6 +13,8 @@ from sortkey.services.pages import page_arguments
 from sortkey_services.social.orders import Days, OrderDetails, asked_days
 from tests.sortkey_services.social.conftest import Service
 
+pytestmark = pytest.mark.every_store
+
 PLACED = {
     "o1": date(2025, 12, 31),
     "o2": date(2026, 1, 1),
