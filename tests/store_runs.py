@@ -43,7 +43,7 @@ def family_of(test: str) -> str:
 
 
 def write_store_run(file: Path, store: str, stats: Mapping[str, Sequence[Any]]) -> None:
-    """Replaces the store's part of the file."""
+    """Replaces what the file has of the families that ran."""
     families: dict[str, Family] = {}
     for outcome in ("passed", "failed", "error", "skipped"):
         for report in stats.get(outcome, ()):
@@ -55,7 +55,7 @@ def write_store_run(file: Path, store: str, stats: Mapping[str, Sequence[Any]]) 
             else:
                 family.failed += 1
     runs = read_runs(file)
-    runs[store] = families
+    runs[store] = runs.get(store, {}) | families
     text = msgspec.json.format(msgspec.json.encode(runs, order="sorted"), indent=2)
     file.write_bytes(text + b"\n")
 

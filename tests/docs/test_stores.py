@@ -45,6 +45,9 @@ def capabilities() -> Iterator[str]:
 def runs() -> Iterator[str]:
     found = read_runs()
     stores = [name for name in NAMES if name in found]
+    if not stores:
+        yield "No whole run is noted yet."
+        return
     yield f"| tests that passed | {' | '.join(NAMED[name] for name in stores)} |"
     yield "|---" * (len(stores) + 1) + "|"
     for family in sorted({each for name in stores for each in found[name]}):
