@@ -6,13 +6,14 @@ READY  := $(VENV)/.ready
 RUNS   := $(VENV)/.runs
 DOCS   := $(VENV)/.docs
 UNIT   := not slow and not oracle and not faults and not kafka and not postgres and not browser
+STORES ?= memory disk endpoint local alternator dynoxide
 OTHER  := $(addprefix --ignore=tests/,browser faults oracle)
 
 # The tests start hundreds of processes, each of which would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test again quick fuzz simulate flips crash soak takeover beside lint format docs bench lock console oracle kafka postgres ministack browser clean
+.PHONY: help run test again quick fuzz simulate flips crash soak takeover beside stores lint format docs bench lock console oracle engines kafka postgres ministack browser clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -60,6 +61,11 @@ beside: $(READY) ## Write tables by turns with PynamoDB and with ElectroDB, N op
 	$(BIN)/python -m tests.takeover.beside --library pynamodb --count $(or $(N),10000) --seed $(or $(SEED),1)
 	$(BIN)/python -m tests.takeover.beside --library electrodb --count $(or $(N),10000) --seed $(or $(SEED),1)
 
+stores: $(READY) oracle engines ## Run all tests of stores on each of STORES, and write the table of docs/stores.md
+	@set -e; for store in $(STORES); do $(BIN)/python -m pytest -n 2 --dist worksteal -q --store $$store \
+	    --store-run tests/store_runs.json; done
+	$(BIN)/python -m tests.docs.test_stores
+
 lint: $(READY) ## Check style, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -95,6 +101,9 @@ console: ## Build the console's page from console/ (needs npm)
 oracle: $(READY) ## Fetch DynamoDB Local, which the oracle tests compare with
 	@tools/java.sh || true
 	@$(BIN)/python -m tests.oracle.local || true
+
+engines: $(READY) ## Build Dynoxide, on which some tests of stores run (needs cargo, and minutes)
+	@$(BIN)/python -m tests.dynoxide || true
 
 kafka: $(READY) ## Fetch Kafka, which the tests of the worker use
 	@tools/java.sh || true

@@ -16,14 +16,17 @@ from tests.kafka.fixtures import broker, start_worker
 from tests.object_storage import bucket, s3_server
 from tests.passing_time import brief_polls
 from tests.postgres.fixtures import postgres, postgres_url
-from tests.stores import dynamodb_local, our_endpoint, store
+from tests.store_runs import leave_out_unsupported, write_store_run
+from tests.stores import NAMES, alternator, choose_stores, dynamodb_local, dynoxide, is_on, our_endpoint, store
 
 # A fixture of the whole run that several modules import starts its server once for each of them, so only this one does.
 __all__ = [
+    "alternator",
     "brief_polls",
     "broker",
     "bucket",
     "dynamodb_local",
+    "dynoxide",
     "our_endpoint",
     "postgres",
     "postgres_url",
@@ -54,9 +57,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="compare with this DynamoDB endpoint instead of DynamoDB Local (use with -n 0; its tables are removed)",
     )
 
+    parser.addoption("--store", choices=NAMES, help="run all tests of stores on this one, and no others")
+    parser.addoption("--store-run", metavar="FILE", help="note there how many tests of each family passed on --store")
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    choose_stores(metafunc)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if item.config.getoption("--store") is not None:
+        leave_out_unsupported(report, call)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    file = config.getoption("--store-run")
+    if file is not None:
+        write_store_run(Path(file), config.getoption("--store"), terminalreporter.stats)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A folder is its marker, and so is the need of some fixtures: no test can forget it."""
+    asked = config.getoption("--store")
+    if asked is not None:
+        config.hook.pytest_deselected(items=[item for item in items if not is_on(item, asked)])
+        items[:] = [item for item in items if is_on(item, asked)]
     folder_of = cache(_folder_of)
     for item in items:
         folder = folder_of(item.path)

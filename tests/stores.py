@@ -1,6 +1,8 @@
 """The stores that the suites above `engine` run on, each by its URL.
 
-Endpoints serve all tests of a worker, so each test has a prefix of its own there.
+Endpoints serve all tests of a worker, so each test has a prefix of its own there. All tests of the fixture `store` run
+on `STORES`, and those marked `every_store` on `OTHER_STORES`, too: they are chosen so that each service and each
+pattern uses there what it needs. `--store NAME` runs all tests of the fixture on one store, and those alone.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy
 
+from tests.dynoxide import Dynoxide
 from tests.maven import Unavailable
 from tests.oracle.endpoint import Endpoint
 from tests.oracle.local import DynamoDBLocal
@@ -27,6 +30,8 @@ STORES = (
     pytest.param("local", marks=pytest.mark.oracle),
 )
 """`make quick` runs the tests in memory only."""
+OTHER_STORES = tuple(pytest.param(name, marks=pytest.mark.slow) for name in ("alternator", "dynoxide"))
+NAMES: Final = ("memory", "disk", "endpoint", "local", "alternator", "dynoxide")
 NAMESPACE = "sortkey"
 """The access key id of sessions that have no other. DynamoDB Local has tables of its own for each."""
 
@@ -75,7 +80,54 @@ def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     local.close()
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(scope="session")
+def alternator() -> Iterator[str]:
+    """Our endpoint, with the profile."""
+    process = ServerProcess("--memory", "--profile", "alternator")
+    yield process.url
+    assert process.stop() == 0
+
+
+@pytest.fixture(scope="session")
+def dynoxide(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    try:
+        running = Dynoxide(tmp_path_factory.mktemp("dynoxide") / "log")
+    except Unavailable as error:
+        pytest.skip(f"no Dynoxide: {error}")
+    yield running.url
+    running.close()
+
+
+ENDPOINTS: Final = {
+    "endpoint": "our_endpoint",
+    "local": "dynamodb_local",
+    "alternator": "alternator",
+    "dynoxide": "dynoxide",
+}
+"""The fixture of each."""
+
+
+def choose_stores(metafunc: pytest.Metafunc) -> None:
+    """Parametrizes a test of the fixture below; for `pytest_generate_tests`."""
+    definitions = metafunc._arg2fixturedefs.get("store", ())
+    if not definitions or definitions[-1].baseid != "tests" or _names_stores(metafunc):
+        return
+    asked = metafunc.config.getoption("--store")
+    others = () if metafunc.definition.get_closest_marker("every_store") is None else OTHER_STORES
+    metafunc.parametrize("store", [*STORES, *others] if asked is None else [asked], indirect=True)
+
+
+def _names_stores(metafunc: pytest.Metafunc) -> bool:
+    return any(mark.args[0] == "store" for mark in metafunc.definition.iter_markers("parametrize"))
+
+
+def is_on(item: pytest.Item, asked: str) -> bool:
+    """Whether a test runs on this store by the fixture's choice: those that name their stores are of memory."""
+    chosen = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return chosen.get("store") == asked
+
+
+@pytest.fixture
 def store(request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of an empty store, for each of STORES."""
     prefix = f"t{blake2b(request.node.nodeid.encode(), digest_size=8).hexdigest()}-"
@@ -85,7 +137,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[str]:
         folder: Path = request.getfixturevalue("tmp_path")
         yield f"file:{folder / 'data'}"
     else:
-        endpoint = request.getfixturevalue("dynamodb_local" if request.param == "local" else "our_endpoint")
+        endpoint = request.getfixturevalue(ENDPOINTS[request.param])
         yield f"{endpoint}?prefix={prefix}"
         _drop_tables(endpoint, prefix)
 

@@ -12,7 +12,9 @@ from pathlib import Path
 import lmdb
 import pytest
 
+import sortkey as sk
 from sortkey.cli.main import main
+from sortkey.client.stores import ALTERNATOR
 from sortkey.storage import environment
 
 
@@ -100,3 +102,17 @@ def test_a_folder_that_cannot_be(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_wrong_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     error(capsys, "db", *arguments)
+
+
+def test_a_profile_has_no_faults(capsys: pytest.CaptureFixture[str]) -> None:
+    line = error(capsys, "db", "--memory", "--profile", "alternator", "--faults", "throttle=0.1")
+    assert line == "sortkey db: --profile and --faults cannot be combined: start one endpoint with each\n"
+
+
+# Sessions ask who answers, so that a program that needs more fails when it opens the store.
+@pytest.mark.slow
+def test_a_profile_is_known_by_its_server_header(alternator: str) -> None:
+    with sk.client(alternator) as client:
+        assert client.capabilities() == ALTERNATOR
+    with pytest.raises(sk.Unsupported, match="ScyllaDB Alternator does not support transactions"):
+        sk.connect(alternator, tables=[sk.Table("thing", transactions=True)])

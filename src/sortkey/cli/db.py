@@ -30,7 +30,7 @@ from sortkey.wire.authentication import BadKeysFile, NoAuthentication
 from sortkey.wire.commit_scheduler import WRITE_WAIT_SECONDS
 from sortkey.wire.metrics import NoOtherWorkers
 from sortkey.wire.region_server import serve_regions
-from sortkey.wire.server import Options, authentication_for, serve
+from sortkey.wire.server import PROFILES, Options, authentication_for, serve
 from sortkey.wire.workers import Supervisor
 
 _REGION: Final = re.compile(r"[a-z]{2,}(-[a-z0-9]+)+")
@@ -51,6 +51,11 @@ def add_arguments(command: Parser) -> None:
         metavar="LIST",
         type=_faults,
         help="for tests of a program: faults such as throttle=0.01,seed=7 (see docs/guides/faults.md)",
+    )
+    command.add_argument(
+        "--profile",
+        choices=sorted(PROFILES),
+        help="answer as this store does, and refuse what it lacks (see docs/stores.md)",
     )
     command.add_argument(
         "--kinesis",
@@ -110,7 +115,10 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.write_wait,
         arguments.kinesis,
         arguments.buckets,
+        arguments.profile,
     )
+    if options.profile is not None and options.faults is not None:
+        return print_error("db", "--profile and --faults cannot be combined: start one endpoint with each")
     if not arguments.write_wait > 0:
         return print_error("db", "--write-wait must be more than 0")
     if arguments.workers < 1:
@@ -129,7 +137,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _serve_regions(arguments: argparse.Namespace, options: Options) -> int:
     """Each region at the port after that of the one before it."""
-    for given in ("keys", "faults", "kinesis"):
+    for given in ("keys", "faults", "kinesis", "profile"):
         if getattr(options, given) is not None:
             return print_error("db", f"--regions emulates for tests and for looking: use it without --{given}")
     if arguments.workers > 1:

@@ -73,12 +73,12 @@ class AnyEmbeddedClient(AnyClient[R]):
 
     @property
     def in_process_reads(self) -> Self | None:
-        return self if self.database.faults is None else None
+        return None if self.database.sees_every_request else self
 
     @property
     def in_process_puts(self) -> Callable[[], RowPuts] | None:
         # Faults are injected into requests.
-        return None if self.database.faults is not None else lambda: RowPuts(self.database)
+        return None if self.database.sees_every_request else lambda: RowPuts(self.database)
 
     def get_unparsed(self, table: str, key: dict[str, Any], consistent: bool) -> tuple[Unparsed | None, float]:
         """See `InProcessReads`. Parameters are not checked: half the time of a read is the way to the engine."""

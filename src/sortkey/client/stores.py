@@ -38,7 +38,7 @@ class Capabilities:
     streams: bool = True
     ttl: bool = True
     index_projections: bool = True
-    """Whether an index may project fewer attributes than all."""
+    """Whether an index may have fewer attributes than all. In other stores, indexes are created with all."""
     multi_attribute_index_keys: bool = False
     """Whether an index key may have several attributes, not joined into one."""
     ties_by_hash: bool = False

@@ -47,7 +47,11 @@ class Database(Core):
     """
 
     faults: Faults | None = None
-    """Those of a FaultyDatabase. It must get each request by `execute` or `plan`, not on the fast path or in slices."""
+    """Those of a FaultyDatabase."""
+    sees_every_request = False
+    """Whether it must get each request by `execute` or `plan`, not on the fast path or in slices."""
+    product = "Sortkey"
+    """What an endpoint of it calls itself; by this name, a client knows what the store can do."""
 
     def __init__(self, path: Path | None, clock: Clock | None = None, settings: Settings | None = None) -> None:
         super().__init__(path, clock, settings)

@@ -1,7 +1,7 @@
 """A database with faults: its requests, its streams, its indexes, its disk and its clock.
 
 It differs from others by its class, chosen when it is opened, so the others look for no faults. All requests have to
-come through `execute` and `plan` here, so callers take no short cuts around them if a database has `faults`.
+come through `execute` and `plan` here, so callers take no short cuts around them.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ FAILURE: Final = f"mdb_txn_commit: {os.strerror(errno.EIO)}"
 
 
 class FaultyDatabase(Database):
+    sees_every_request = True
+
     def __init__(
         self, faults: Faults, path: Path | None, clock: Clock | None = None, settings: Settings | None = None
     ) -> None:

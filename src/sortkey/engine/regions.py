@@ -43,6 +43,7 @@ WRITE_WAIT_SECONDS: Final = 1.0
 PAUSE_SECONDS: Final = 1.0
 """After an error of a link."""
 LOCK: Final = "regions.lock"
+PRODUCT: Final = "Sortkey (regions)"
 
 _logger = logging.getLogger(__name__)
 
@@ -88,6 +89,7 @@ class Regions:
             raise
         for database in self.databases.values():
             database.peers = self.databases
+            database.product = PRODUCT
             self._stop_listening.append(database.signal.listen(lambda _streams: self._woken.set()))
 
     def start(self) -> Self:

@@ -393,7 +393,7 @@ class BoundedRows(Generic[ParentT, ChildT]):
         return (yield from self._carry_out(context, _Change(parent, path, made, "removed", rejected)))
 
     def _carry_out(self, context: Context, change: _Change) -> Steps[Bounded]:
-        context.require_transactions(repr(self))
+        context.require_transactions(repr(self), "use sk.patterns.bounded, a set in one item")
         attempt = 0
         while True:
             try:

@@ -7,10 +7,12 @@ runs again for the same request. A service whose work has no condition of its ow
 
 from __future__ import annotations
 
+from contextlib import suppress
 from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, Final
 
+from sortkey.model.errors import ConditionFailed
 from sortkey.model.items.item import Item
 from sortkey.model.items.key import Key
 from sortkey.model.items.table import Table
@@ -68,6 +70,11 @@ class Operation:
         """The result that an attempt has noted; None if none has."""
         found = await self._session.get(OperationNote.key(operation=self.id), consistent=True)
         return None if found is None else found.result
+
+    async def forget(self, result: dict[str, Any]) -> None:
+        """Delete a note of work that was not done after all, unless another one is there by now."""
+        with suppress(ConditionFailed):
+            await self._session.delete(OperationNote.key(operation=self.id), where={"result": result})
 
     def fail(self, status: int = 500) -> None:
         """The answer is an error although its status is below 400, as GraphQL's are, so it is not kept. It is taken as

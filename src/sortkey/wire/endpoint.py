@@ -102,8 +102,8 @@ class Endpoint:
         self._scrape = scrape
         self.pages: Pages | None = None
         """Are shown to browsers."""
-        has_faults = database.faults is not None
-        self._routes = {target: Route(operation, metrics, has_faults) for target, operation in messages.TARGETS.items()}
+        short = not database.sees_every_request
+        self._routes = {target: Route(operation, metrics, short) for target, operation in messages.TARGETS.items()}
         self._unknown = metrics.requests(UNKNOWN)
         if address_space_left() is not None:
             # An attribute: where there is no limit, nothing is asked for each request.

@@ -43,18 +43,18 @@ class Route:
     )
 
     def __init__(
-        self, operation: str, metrics: EndpointMetrics, has_faults: bool = False, of_writes: bool = False
+        self, operation: str, metrics: EndpointMetrics, short_cuts: bool = True, of_writes: bool = False
     ) -> None:
-        """A database with faults must get the request itself, so there are no short cuts. Of an operation with
-        statements, this is the route of those that read, unless it is `of_writes`."""
+        """A database that sees every request allows no short cuts. Of an operation with statements, this is the route
+        of those that read, unless it is `of_writes`."""
         self.operation = operation
         self.has_statements = operation in STATEMENTS
         self._of_writes: Route | None = None
         if self.has_statements and not of_writes:
-            self._of_writes = Route(operation, metrics, has_faults, of_writes=True)
-        self.fast_read = None if has_faults else FAST_READS.get(operation)
-        self.sliced_read = None if has_faults else SLICED_READS.get(operation)
-        self.fast_write = None if has_faults else FAST_WRITES.get(operation)
+            self._of_writes = Route(operation, metrics, short_cuts, of_writes=True)
+        self.fast_read = FAST_READS.get(operation) if short_cuts else None
+        self.sliced_read = SLICED_READS.get(operation) if short_cuts else None
+        self.fast_write = FAST_WRITES.get(operation) if short_cuts else None
         self.writes = operation in WRITES and (of_writes or not self.has_statements)
         self.metrics = metrics.requests(operation)
         self.consumed = metrics.capacity["write" if self.writes else "read"]
@@ -107,9 +107,6 @@ page sees, and the SDK for JavaScript would compare it (https://github.com/aws/a
 ID_LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUV"
 """AWS's request ids are 52 of these: ours are an identity of the process, then a number."""
 IDENTITY_LETTERS: Final = 36
-SERVER: Final = b"Sortkey"
-SERVER_OF_REGIONS: Final = b"Sortkey (regions)"
-"""By its name, a client knows what a store can do."""
 
 
 class Responses(ResponseWriter):
@@ -126,15 +123,15 @@ class Responses(ResponseWriter):
         identity: str,
         now: float,
         allowed_origin: Callable[[bytes], bytes | None] = lambda _origin: None,
-        server: bytes = SERVER,
+        product: str = "Sortkey",
     ) -> None:
         """`allowed_origin` tells which web pages may read an answer; see `Authentication`."""
         if len(identity) != IDENTITY_LETTERS:
             raise ValueError(f"an identity has {IDENTITY_LETTERS} letters")
         self._identity = identity.encode()
+        self._product = product.encode()
         self._numbers = count(1)
         self._allowed_origin = allowed_origin
-        self._server = server
         self._success = b""
         super().__init__(now)
 
@@ -194,4 +191,8 @@ class Responses(ResponseWriter):
 
     def _aws_headers(self, content_type: bytes) -> bytes:
         """Those before the number that ends the request's id."""
-        return b"Server: %b\r\nContent-Type: %b\r\nx-amzn-RequestId: %b" % (self._server, content_type, self._identity)
+        return b"Server: %b\r\nContent-Type: %b\r\nx-amzn-RequestId: %b" % (
+            self._product,
+            content_type,
+            self._identity,
+        )

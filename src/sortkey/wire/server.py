@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sortkey.clock import monotonic
+from sortkey.engine.alternator_database import AlternatorDatabase
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.faulty_database import open_database, store_clock
@@ -31,8 +32,10 @@ from sortkey.wire.endpoint import Endpoint
 from sortkey.wire.kinesis_delivery import KinesisDelivery
 from sortkey.wire.kinesis_targets import target_of
 from sortkey.wire.metrics import HOT_PARTITIONS, EndpointMetrics, NoOtherWorkers, OtherWorkers, partition_samples
-from sortkey.wire.protocol import ID_LETTERS, IDENTITY_LETTERS, SERVER, SERVER_OF_REGIONS, Responses
+from sortkey.wire.protocol import ID_LETTERS, IDENTITY_LETTERS, Responses
 
+PROFILES: Final[dict[str, type[Database]]] = {"alternator": AlternatorDatabase}
+"""Other stores that an endpoint can answer as."""
 HOTTEST_SECONDS: Final = 10
 """How often the workers tell each other their hottest partitions. Finding them takes a millisecond."""
 
@@ -58,12 +61,7 @@ class Server(HttpServer):
         self._database = database
         self._other_workers = other_workers
         identity = "".join(secrets.choice(ID_LETTERS) for _ in range(IDENTITY_LETTERS))
-        self._responses = Responses(
-            identity,
-            database.clock.now(),
-            authentication.allowed_origin,
-            SERVER_OF_REGIONS if database.peers else SERVER,
-        )
+        self._responses = Responses(identity, database.clock.now(), authentication.allowed_origin, database.product)
         self._hot_partitions = HotPartitions(database, monotonic())
         # Metrics are open to everyone, also to those who have no key and may not read the table.
         self._names_keys = isinstance(authentication, NoAuthentication)
@@ -140,6 +138,8 @@ class Options(msgspec.Struct, frozen=True):
     """Where Kinesis streaming destinations are delivered to: a folder or a URL."""
     buckets: Path | None = None
     """The folder in the place of S3."""
+    profile: str | None = None
+    """The store to answer as, one of `PROFILES`."""
 
 
 def authentication_for(options: Options) -> Authentication:
@@ -188,7 +188,10 @@ def serve(
             await server.serve(listening, lambda: ready(server))
 
     settings = Settings(delivers_to_kinesis=options.kinesis is not None, buckets=options.buckets)
-    database = open_database(options.data, options.faults, settings)
+    if options.profile is None:
+        database = open_database(options.data, options.faults, settings)
+    else:
+        database = PROFILES[options.profile](options.data, settings=settings).start()
     delivery = None if options.kinesis is None else KinesisDelivery(database, target_of(options.kinesis), options.data)
     process.tune_interpreter()
     try:

@@ -168,7 +168,9 @@ class GoalsService:
 
     def maintenance(self) -> sk.patterns.Remover:
         """Removes the rows of loads that are no longer served."""
-        return views.remover(self._session, every=REMOVAL_SECONDS, rate=REMOVAL_RATE)
+        # Without consumed capacity there is nothing to hold a rate by, and nothing to pay.
+        rate = REMOVAL_RATE if self._session.capabilities.consumed_capacity else None
+        return views.remover(self._session, every=REMOVAL_SECONDS, rate=rate)
 
     async def samples(self) -> dict[str, float]:
         return _samples(await self._views.current(), await self._reconciled())

@@ -63,21 +63,14 @@ class Batches:
 
     async def commit(self, batch: str, committed: int, note: sk.services.OperationNote | None = None) -> None:
         """At an instant to come, and returns when it has come. So a read that began at or after the instant finds the
-        commit, unless the write takes longer than that. Raises Conflict if the batch was aborted meanwhile, or the
-        note is there already."""
+        commit, unless the write takes longer than that. The note is put first, and so is no more than a claim: it holds
+        if this commits. Raises Conflict if the batch was aborted meanwhile, or another note is there."""
+        if note is not None and not await self._session.put(note, if_absent=True):
+            raise sk.services.Conflict("the same operation was done, or is being done, by another attempt", "repeated")
         changes: sk.Changes = {"status": "COMMITTED", "committed": committed}
-        path, is_open = Batch.key(batch=batch), {"status": "OPEN"}
         try:
-            if note is None:
-                await self._session.update(path, changes, where=is_open)
-            else:
-                together = sk.Transaction()
-                together.update(path, changes, where=is_open)
-                together.put(note, if_absent=True)
-                await self._session.transact(together)
-        except (sk.ConditionFailed, sk.TransactionFailed) as error:
-            if isinstance(error, sk.TransactionFailed) and "ConditionalCheckFailed" not in error.reasons:
-                raise
+            await self._session.update(Batch.key(batch=batch), changes, where={"status": "OPEN"})
+        except sk.ConditionFailed:
             raise sk.services.Conflict(
                 f"none of the changes was accepted: they took more than {ABANDONED // SECOND} s to write; send fewer",
                 "abandoned",

@@ -1,29 +1,41 @@
 """Accepting changes, one to 10,000 in a request, all or none; cancelling and moving those that are to come.
 
-One change is a transaction, and so are a few that are to come: the rows of their prices, each with a new entry, and
-the rows of the changes. More than a transaction can hold are a batch (`batches.py`): all rows are written, with entries
+One change is a transaction, and so are a few that are to come: the rows of their prices, each with a new entry, and the
+rows of the changes. More than a transaction can hold are a batch (`batches.py`): all rows are written, with entries
 that do not count yet, and one write commits them. Several changes that are due are a batch, too: a transaction could
-come between two requests of a read. Price rows are replaced on the condition that their version is the one that was
-read.
+come between two requests of a read. On a store without transactions, everything is a batch. Price rows are replaced on
+the condition that their version is the one that was read.
 
-A change is cancelled, or moved to another instant, by one transaction, as long as its instant has not come. A moved
-change is the newest one of its new instant.
+A change is cancelled, or moved to another instant, by one transaction or one batch, as long as its instant has not
+come. A moved change is the newest one of its new instant.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from random import Random
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 import sortkey as sk
 from sortkey.clock import Clock
 from sortkey_services.concurrent_map import concurrent_map
 from sortkey_services.pricing.batches import Batches
 from sortkey_services.pricing.checks import CheckedChange
-from sortkey_services.pricing.model import ChangeRow, Entry, PriceRow, Step, key_of, loaded_change, price_path
+from sortkey_services.pricing.model import (
+    ChangeRow,
+    Departure,
+    Entry,
+    PriceRow,
+    Step,
+    key_of,
+    loaded_change,
+    price_path,
+)
 from sortkey_services.pricing.prices import (
     PriceChange,
     PriceKey,
@@ -76,18 +88,20 @@ class ChangeWrites:
         self._clock = clock
         self._draw = Random()
         self._numbers = ChangeNumbers(self._draw)
+        self._has_none = not session.capabilities.transactions
+        """Whether the store has no transactions."""
 
     async def accept(
         self, changes: Sequence[CheckedChange], by: Requester, operation: sk.services.Operation | None = None
     ) -> list[PriceChange[Decimal]]:
         """Raises Conflict if a price has too many changes to come. An operation that was accepted before changes
         nothing more, and has the same answer."""
-        accepted = await self._accepted(operation, changes, by)
+        accepted = await self._accepted(operation, changes, by, decides=True)
         if accepted is not None:
             return accepted
         now = micros_at(self._clock.now())
         due = any(change.at is None or change.at <= now for change in changes)
-        if len(changes) > MAX_IN_TRANSACTION or (due and len(changes) > 1):
+        if self._has_none or len(changes) > MAX_IN_TRANSACTION or (due and len(changes) > 1):
             return await self._in_batch(changes, by, operation)
         for attempt in range(ATTEMPTS):
             # Planned anew each time: a change without an instant takes effect when it is written.
@@ -103,17 +117,32 @@ class ChangeWrites:
         raise busy()
 
     async def _accepted(
-        self, operation: sk.services.Operation | None, changes: Sequence[CheckedChange], by: Requester
+        self,
+        operation: sk.services.Operation | None,
+        changes: Sequence[CheckedChange],
+        by: Requester,
+        *,
+        decides: bool = False,
     ) -> list[PriceChange[Decimal]] | None:
-        """What an earlier attempt at the operation was answered; None if none was accepted."""
+        """What an earlier attempt at the operation was answered; None if none was accepted. One that has ended before
+        its commit is aborted by the attempt that `decides`."""
         noted = None if operation is None else await operation.done()
-        if noted is None:
+        if operation is None or noted is None:
+            return None
+        if noted["batch"] is not None and not await self._is_committed(noted["batch"], decides):
+            if decides:
+                await operation.forget(noted)
             return None
         first, process = int(noted["number"][:14], 16), noted["number"][14:]
         plan = await self._planned(
             changes, by, noted["batch"], noted["recorded"], lambda index: f"{first + index:014x}{process}"
         )
         return await self._shown(await plan.changes(noted["committed"]))
+
+    async def _is_committed(self, batch: str, decides: bool) -> bool:
+        if decides:
+            return await self._batches.abort(batch) != NEVER
+        return (await self._batches.commits([batch])).get(batch, NEVER) != NEVER
 
     async def _transact(
         self, plan: Planned, changes: Sequence[ChangeRow], note: sk.services.OperationNote | None
@@ -308,6 +337,8 @@ class ChangeWrites:
         if kept is None and micros_of(row.effective_at) <= micros_at(self._clock.now()):
             # It has come due meanwhile, and was superseded.
             return False
+        if self._has_none:
+            return await self._depart(row, price, changes, moved)
         together = sk.Transaction()
         if kept is not None or moved is not None:
             entries = [] if moved is None else [_entry(moved)]
@@ -318,6 +349,76 @@ class ChangeWrites:
             if row.first is not None:
                 together.update(change_id(row.first).path, {"moved_to": changes["moved_to"]})
         return await self.commit(together)
+
+    async def _depart(
+        self, row: ChangeRow, price: PriceRow, changes: Mapping[str, Any], moved: ChangeRow | None
+    ) -> bool:
+        """The same by a batch, which has the change leave, and come again at its other instant."""
+        if row.departs_with is not None and await self._batches.abort(row.departs_with) != NEVER:
+            return False
+        batch = self._numbers.take(micros_at(self._clock.now()), 1)(0)
+        departure = Departure(changes.get("steps", row.steps), changes.get("moved_to"))
+        await self._batches.open(batch, 1)
+        is_due = False
+        try:
+            prepared = await self._prepare(row, price, batch, departure, moved)
+            committed = micros_at(self._clock.now()) + LEAST_AHEAD
+            # From here on the transition would meet the departure: it waits for the batch, or aborts it.
+            is_due = committed >= micros_of(row.effective_at)
+            if prepared and not is_due:
+                await self._batches.commit(batch, committed)
+        except sk.services.Conflict:
+            # Others who want to cancel or to move the change have aborted the batch.
+            prepared = False
+        finally:
+            # It may be committed though its answer was lost.
+            committed = await self._batches.abort(batch)
+        if committed == NEVER:
+            if moved is not None:
+                await self._session.batch(delete=[moved.key])
+            if is_due:
+                raise _applied()
+            return False
+        await self._batches.wait_until(committed)
+        await self._note_departure(row, batch, departure)
+        return True
+
+    async def _prepare(
+        self, row: ChangeRow, price: PriceRow, batch: str, departure: Departure, moved: ChangeRow | None
+    ) -> bool:
+        """Has both rows name the batch. The change's is the first: two who depart from one change meet there."""
+        unchanged = {"status": "SCHEDULED", "departs_with": row.departs_with}
+        try:
+            await self._session.update(row.key, {"departs_with": batch, "departure": departure}, where=unchanged)
+        except sk.ConditionFailed:
+            return False
+        if moved is not None:
+            await self._session.put(sk.replace(moved, batch=batch))
+        return await self._leave(price, row.number, batch, moved)
+
+    async def _leave(self, price: PriceRow, number: str, batch: str, moved: ChangeRow | None) -> bool:
+        """Has an entry leave with the batch, and another one come with it; whether no other writer was faster."""
+        entries = [
+            msgspec.structs.replace(entry, leaves_with=batch) if entry.number == number else entry
+            for entry in price.entries or ()
+        ]
+        added = [] if moved is None else [msgspec.structs.replace(_entry(moved), batch=batch)]
+        made = with_new(sk.replace(price, entries=entries or None), added, micros_at(self._clock.now()))
+        return not await self._session.put_many([made], if_version="version")
+
+    async def _note_departure(self, row: ChangeRow, batch: str, departure: Departure) -> None:
+        """What readers conclude from the commit. If this process ends before, the transition does it."""
+        noted: sk.Changes = {
+            "status": "CANCELLED",
+            "steps": departure.steps,
+            "moved_to": departure.moved_to,
+            "departs_with": None,
+            "departure": None,
+        }
+        with suppress(sk.ConditionFailed):
+            await self._session.update(row.key, noted, where={"departs_with": batch})
+        if departure.moved_to is not None and row.first is not None:
+            await self._session.update(change_id(row.first).path, {"moved_to": departure.moved_to})
 
     def _require_pending(self, row: ChangeRow) -> None:
         if micros_of(row.effective_at) <= micros_at(self._clock.now()):

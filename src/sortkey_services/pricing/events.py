@@ -1,8 +1,8 @@
 """Events out: one for each change that is permanent, and one for each store and instant, to Kafka or AWS.
 
-They follow from the table's changes: the transition applies a change in a transaction, and the stream has what the
-transaction wrote. So no event is lost, and none is sent for a change that was not made. An event may be sent again,
-with the same `eventId`. A target that does not answer delays its events, and nothing else.
+They follow from the table's changes: the transition applies a change by one write, which the stream has. So no event is
+lost, and none is sent for a change that was not made. An event may be sent again, with the same `eventId`. A target
+that does not answer delays its events, and nothing else.
 
     price-changes    {"eventId", "store", "product", "channel", "kind", "action", "amount", "previousAmount",
                       "currency", "effectiveAt", "requestedBy", "caller", "recordedAt"}

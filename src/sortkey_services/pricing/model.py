@@ -19,7 +19,9 @@ A change that is moved to another instant has another row from then on, since it
 naming it by its first row, which says where it is.
 
 Many changes of one request are a *batch*: their entries name it, and count if and when the batch is committed, which is
-one write. Prices have no stream: only changes have followers, so that loading millions of prices costs nothing more.
+one write. On a store without transactions, each change is a batch, and so is what takes a change out again: its entry
+and its row name the batch that they leave with. Prices have no stream: only changes have followers, so that loading
+millions of prices costs nothing more.
 """
 
 from __future__ import annotations
@@ -33,9 +35,8 @@ import msgspec
 import sortkey as sk
 from sortkey_services.pricing.prices import PriceKey, PriceKind, StepKind, instant_of
 
-PRICES: Final = sk.Table("prices", transactions=True)
-CHANGES: Final = sk.Table("price-changes", stream="NEW_AND_OLD_IMAGES", transactions=True)
-
+PRICES: Final = sk.Table("prices")
+CHANGES: Final = sk.Table("price-changes", stream="NEW_AND_OLD_IMAGES")
 
 LOADED: Final = "0"
 """What numbers of loaded prices begin with: they come before all changes of the same instant."""
@@ -58,6 +59,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     gap: bool | None = None
     """Older entries were left out of the row. What was in force before this one, only the history tells."""
     caller: str | None = None
+    leaves_with: str | None = None
+    """Counts no longer once this batch is committed."""
 
 
 class PriceRow(sk.Item, table=PRICES):
@@ -105,6 +108,13 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     caller: str | None = None
 
 
+class Departure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What becomes of a change that departs: it is cancelled, or moved to another row."""
+
+    steps: list[Step] | None = None
+    moved_to: str | None = None
+
+
 class ChangeRow(sk.Item, table=CHANGES):
     store: Annotated[str, sk.in_key]
     effective_at: Annotated[datetime, sk.in_key]
@@ -130,6 +140,9 @@ class ChangeRow(sk.Item, table=CHANGES):
     """The id of its first row, by which callers name a change that was moved."""
     moved_to: str | None = None
     """In a row that is CANCELLED because the change was moved: the id of the row where it is now."""
+    departs_with: str | None = None
+    """Departs when this batch is committed. None again when that is noted."""
+    departure: Departure | None = None
 
     key = sk.Key("STORE#{store}", "{effective_at}#{number}")
     of_product = sk.Index("history", "{store}#{channel}#{kind}#{product}", "{effective_at}#{number}")

@@ -46,7 +46,18 @@ from sortkey_services.pricing.prices import (
     instant_of,
     micros_of,
 )
-from sortkey_services.pricing.timeline import NEVER, Commits, Moment, batches_of, in_force, moments, needs_history
+from sortkey_services.pricing.timeline import (
+    DECIDED,
+    NEVER,
+    Commits,
+    Moment,
+    after_departure,
+    batches_of,
+    batches_of_changes,
+    in_force,
+    moments,
+    needs_history,
+)
 
 DEFAULT_ITEMS: Final = 64
 MAX_ITEMS: Final = 2048
@@ -162,7 +173,7 @@ async def listed_in_force(
     cursor: str | None = None
     while True:
         page = await session.page(path, first=LISTED_ROWS, after=cursor, descending=True, undecodable="skip")
-        commits = await seen.commits({row.batch for row in page if row.batch is not None})
+        commits = await seen.commits(batches_of_changes(page))
         for row in page:
             moment = change_moment(row, commits, seen.began)
             if moment is not None and (earlier is None or moment[:2] < earlier[:2]):
@@ -174,6 +185,7 @@ async def listed_in_force(
 
 def change_moment(row: ChangeRow, commits: Commits, began: int) -> Moment | None:
     """When a change takes effect; None if it does not count: cancelled, or of a batch that is not committed."""
+    row = after_departure(row, commits, began)
     if row.status == "CANCELLED":
         return None
     if row.batch is not None and row.status == "SCHEDULED" and commits.get(row.batch, NEVER) > began:
@@ -202,7 +214,8 @@ class ChangeReads:
         path = ChangeRow.key(store=store).between(instant_of(since), instant_of(until - 1))
 
         async def show(rows: Sequence[ChangeRow]) -> list[PriceChange[Decimal] | None]:
-            commits = await seen.commits({row.batch for row in rows if row.batch is not None})
+            commits = await seen.commits(batches_of_changes(rows))
+            rows = [after_departure(row, commits, seen.began) for row in rows]
             return [
                 shown_change(row, seen.began)
                 if _is_change(row, channel) and change_moment(row, commits, seen.began) is not None
@@ -218,7 +231,8 @@ class ChangeReads:
         seen = self._batches.begin_read()
 
         async def show(rows: Sequence[ChangeRow]) -> list[PriceRecord[Decimal] | None]:
-            commits = await seen.commits({row.batch for row in rows if row.batch is not None})
+            commits = await seen.commits(batches_of_changes(rows))
+            rows = [after_departure(row, commits, seen.began) for row in rows]
             previous: Moment | None = None
             shown: list[PriceRecord[Decimal] | None] = []
             for row in rows:
@@ -362,12 +376,16 @@ async def found_change(session: sk.AsyncSession, batches: Batches, change: Chang
     """The row of a change, where it is now. Raises NotFound if there is none that was accepted."""
     row = await session.get(change.path, consistent=True)
     # More than once if it is being moved.
-    while row is not None and row.moved_to is not None:
-        row = await session.get(change_id(row.moved_to).path, consistent=True)
-    if row is not None:
-        commits = await batches.commits(() if row.batch is None else {row.batch})
-        if row.batch is None or row.status != "SCHEDULED" or commits.get(row.batch, NEVER) != NEVER:
-            return row
+    while row is not None:
+        commits = await batches.commits(batches_of_changes([row]))
+        departed = after_departure(row, commits, DECIDED)
+        if departed.moved_to is not None:
+            row = await session.get(change_id(departed.moved_to).path, consistent=True)
+        elif row.batch is None or row.status != "SCHEDULED" or commits.get(row.batch, NEVER) != NEVER:
+            # A departure that is not decided stays: who wants another one decides it.
+            return row if departed.status == row.status else departed
+        else:
+            break
     raise sk.services.NotFound(f"there is no price change {change.text!r}")
 
 

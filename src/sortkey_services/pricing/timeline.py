@@ -1,7 +1,8 @@
 """What a price's row says at an instant, and how changes come into it and leave it. Pure: nothing is read or written.
 
 An entry of a batch counts for a read that began when the batch was committed already. A read that began before counts
-none of them, so it never sees a part of a request: all entries were written before the commit.
+none of them, so it never sees a part of a request: all entries were written before the commit. In the same way, an
+entry that leaves with a batch counts until that is committed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 import sortkey as sk
-from sortkey_services.pricing.model import LOADED, Entry, PriceRow
+from sortkey_services.pricing.model import LOADED, ChangeRow, Entry, PriceRow
 from sortkey_services.pricing.prices import SECOND
 
 Commits = Mapping[str, int]
@@ -40,11 +41,31 @@ class Moment(NamedTuple):
 
 
 def batches_of(row: PriceRow) -> Iterable[str]:
-    return () if row.entries is None else (entry.batch for entry in row.entries if entry.batch is not None)
+    named = ((entry.batch, entry.leaves_with) for entry in row.entries or ())
+    return (batch for both in named for batch in both if batch is not None)
+
+
+def batches_of_changes(rows: Iterable[ChangeRow]) -> set[str]:
+    """Those on which it depends what these rows say."""
+    found = {row.batch for row in rows if row.batch is not None}
+    return found | {row.departs_with for row in rows if row.departs_with is not None}
+
+
+def after_departure(row: ChangeRow, commits: Commits, began: int) -> ChangeRow:
+    """The change as it is for a read that began at this instant: cancelled if it has departed by then."""
+    departure = row.departure
+    if row.departs_with is None or departure is None:
+        return row
+    stays = sk.replace(row, departs_with=None, departure=None)
+    if commits.get(row.departs_with, NEVER) > began:
+        return stays
+    return sk.replace(stays, status="CANCELLED", steps=departure.steps, moved_to=departure.moved_to)
 
 
 def takes_effect(entry: Entry, commits: Commits, began: int) -> int | None:
     """When; None if the entry does not count for a read that began at this instant."""
+    if entry.leaves_with is not None and commits.get(entry.leaves_with, NEVER) <= began:
+        return None
     if entry.batch is None:
         return entry.at
     committed = commits.get(entry.batch, NEVER)
@@ -117,6 +138,13 @@ def compacted(row: PriceRow, commits: Commits, now: int) -> PriceRow:
     due: list[tuple[Moment, Entry]] = []
     kept: list[Entry] = []
     for entry in row.entries:
+        if entry.leaves_with is not None:
+            left = commits.get(entry.leaves_with)
+            if left is None or now - GRACE < left < NEVER:
+                kept.append(entry)
+                continue
+            if left != NEVER:
+                continue
         at = takes_effect(entry, commits, now - GRACE)
         if at is not None and at <= now:
             due.append((Moment(at, entry.number, entry.cents), entry))

@@ -22,7 +22,18 @@ from sortkey_services.pricing.change_writes import ATTEMPTS, ChangeWrites, busy
 from sortkey_services.pricing.model import ChangeRow, PriceRow, StoreUpdate, key_of
 from sortkey_services.pricing.prices import PriceKey, micros_at, micros_of
 from sortkey_services.pricing.reads import change_moment, listed_in_force
-from sortkey_services.pricing.timeline import DECIDED, NEVER, Commits, Moment, batches_of, compacted, in_force, moments
+from sortkey_services.pricing.timeline import (
+    DECIDED,
+    NEVER,
+    Commits,
+    Moment,
+    after_departure,
+    batches_of,
+    batches_of_changes,
+    compacted,
+    in_force,
+    moments,
+)
 from sortkey_services.slices import in_slices
 
 AT_ONCE: Final = 256
@@ -68,9 +79,15 @@ class Transition:
         return applied
 
     async def _counted(self, rows: Sequence[ChangeRow]) -> list[ChangeRow]:
-        """Those that are permanent, or shall be; the changes of aborted batches are deleted."""
+        """Those that are permanent, or shall be; the changes of aborted batches are deleted, departures are noted."""
         due = [row for row in rows if row.status == "SCHEDULED"]
-        commits = await self._batches.decisions({row.batch for row in due if row.batch is not None})
+        commits = await self._batches.decisions(batches_of_changes(due))
+        departed = [after_departure(row, commits, DECIDED) for row in due if row.departs_with is not None]
+        await self._session.put_many(
+            [row for row in departed if row.status == "CANCELLED"], where={"status": "SCHEDULED"}
+        )
+        rows = [after_departure(row, commits, DECIDED) for row in rows]
+        due = [row for row in rows if row.status == "SCHEDULED"]
         aborted = [row for row in due if row.batch is not None and commits[row.batch] == NEVER]
         await self._session.batch(delete=[row.key for row in aborted])
         gone = {row.number for row in aborted}
@@ -94,7 +111,11 @@ class Transition:
                 return len(noted) - len(left)
             await self._writes.pause(attempt)
             found = await self._session.get_many([change.key for change in changes], consistent=True)
-            changes = [change for change in found if change is not None and change.status == "SCHEDULED"]
+            changes = [
+                after_departure(change, {}, DECIDED)
+                for change in found
+                if change is not None and change.status == "SCHEDULED"
+            ]
         raise busy()
 
     async def _noted(

@@ -13,8 +13,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 import sortkey as sk
-from sortkey_services.social.model import Follow, PinBoard, Product, ScoreEvent, User
-from sortkey_services.social.orders import OrderDetails, order_rows
+from sortkey_services.social.model import Follow, Order, PinBoard, Product, ScoreEvent, User
 
 SEED: Final = 1_300
 BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -84,15 +83,15 @@ def _moment(draw: Random) -> datetime:
     return BEGINNING + timedelta(minutes=draw.randrange(DAYS * 24 * 60))
 
 
-def _orders(draw: Random, people: list[str]) -> Iterator[sk.Item]:
+def _orders(draw: Random, people: list[str]) -> Iterator[Order]:
     for number in range(ORDERS):
-        details = OrderDetails(
+        yield Order(
+            order=f"o{number:04}",
             customer=draw.choice(people),
             status=draw.choice(STATUSES),
             placed=(BEGINNING + timedelta(days=draw.randrange(DAYS))).date(),
             total=Decimal(draw.randrange(499, 25_000)) / 100,
         )
-        yield from order_rows(f"o{number:04}", details)
 
 
 def _products() -> Iterator[Product]:
@@ -123,7 +122,7 @@ def _ada() -> Iterator[sk.Item]:
         ("a4", date(2026, 8, 1), "SHIPPED"),
         ("a5", date(2026, 8, 24), "PENDING"),
     ):
-        yield from order_rows(order, OrderDetails("ada", status, placed, Decimal("19.90")))
+        yield Order(order=order, customer="ada", status=status, placed=placed, total=Decimal("19.90"))
     yield ScoreEvent(game="chess", event="ada-first", player="ada", points=150)
     yield PinBoard(user="ada", pins=set(PINS))
     yield LAST

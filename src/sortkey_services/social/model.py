@@ -1,22 +1,24 @@
-"""The items: one table and one index, which every class uses in its own way.
+"""The items: one table and one index, which every class uses in its own way. Orders have a second index.
 
     social          User           USER#{user}        PROFILE              who is it
                     PinBoard       USER#{user}        PINS                 which posts are pinned
                     Follow         USER#{user}        FOLLOWS#{followed}   whom does the user follow
                     Order          ORDER#{order}      STATUS               one order
-                    CustomerOrder  ORDER#{order}      CUSTOMER             the same, for its customer's list
                     Product        PRODUCT#{product}  CATEGORY             one product
 
       its index     User           CITY#{city}          USER#{user}          who lives in the city
       gsi1          Follow         USER#{followed}      FOLLOWED_BY#{user}   who follows the user
                     Order          STATUS#{status}      {placed}#{order}     orders of a status, by day
-                    CustomerOrder  CUSTOMER#{customer}  {placed}#{order}     orders of a customer, by day
                     Product        CATEGORY#{category}  PRODUCT#{product}    products of a category
+
+      its index     Order          CUSTOMER#{customer}  {placed}#{order}     orders of a customer, by day
+      gsi2
 
     social-counts   FollowCounts   USER#{user}                             how many
 
-A row has one place in the index, and an order needs two: among those of its status, and among those of its customer. So
-it has two rows, which one transaction writes. Pins have a row of their own, because the index would copy them.
+A row has one place in an index, and an order needs two: among those of its status, and among those of its customer. So
+orders have an index more, and one write changes both lists. Pins have a row of their own, because the index would copy
+them.
 The counts follow from the table's changes: each change of a follow counts exactly once, in both.
 
 Leaderboards have tables of their own: points that were added, and what follows from them.
@@ -40,7 +42,7 @@ from typing import Annotated, Final
 
 import sortkey as sk
 
-SOCIAL: Final = sk.Table("social", stream="NEW_AND_OLD_IMAGES", transactions=True)
+SOCIAL: Final = sk.Table("social", stream="NEW_AND_OLD_IMAGES")
 COUNTS: Final = sk.Table("social-counts")
 
 
@@ -80,19 +82,23 @@ class Order(sk.Item, table=SOCIAL):
 
     key = sk.Key("ORDER#{order}", "STATUS")
     by_status = sk.Index("gsi1", "STATUS#{status}", "{placed}#{order}")
+    by_customer = sk.Index("gsi2", "CUSTOMER#{customer}", "{placed}#{order}")
 
 
-class CustomerOrder(sk.Item, table=SOCIAL):
-    """An order once more, in its customer's list."""
+class FormerOrder(sk.Item, table=SOCIAL):
+    """An order once more, for its customer's list, in tables of earlier versions."""
 
     order: Annotated[str, sk.in_key]
-    customer: str
-    status: str
-    placed: date
-    total: Decimal
 
     key = sk.Key("ORDER#{order}", "CUSTOMER")
-    by_customer = sk.Index("gsi1", "CUSTOMER#{customer}", "{placed}#{order}")
+
+
+class OrderLists(sk.Item, table=SOCIAL):
+    """That all orders are in both indexes, and no former ones are left."""
+
+    complete: bool
+
+    key = sk.Key("LAYOUT", "ORDERS")
 
 
 class Product(sk.Item, table=SOCIAL):

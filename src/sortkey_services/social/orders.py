@@ -1,4 +1,8 @@
-"""Orders: of a status by day, and of a customer by day. Both ends of every span are included."""
+"""Orders: of a status by day, and of a customer by day. Both ends of every span are included.
+
+Earlier versions had two rows for each order, both in one index. `take_over` gives such orders their place in the index
+of customers, and removes their second rows.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,9 @@ from litestar.types import ControllerRouterHandler
 import sortkey as sk
 from sortkey.services.pages import PAGE, AskedPage, PageAnswer, PageArguments, page_answer
 from sortkey_services.social.checks import check_id, check_key_text, must_be_readable, page_of
-from sortkey_services.social.model import CustomerOrder, Order
+from sortkey_services.social.model import FormerOrder, Order, OrderLists
 
+FORMER_AT_ONCE: Final = 500
 CENT: Final = Decimal("0.01")
 MAX_TOTAL: Final = Decimal(10) ** 12
 """Beyond it, a JSON number with two decimals would not be exact."""
@@ -75,14 +80,25 @@ class Orders:
         self._session = session
 
     async def put(self, order: str, details: OrderDetails) -> Order:
-        """Makes the order or replaces it: both of its rows, or none."""
+        """Makes the order or replaces it, in both lists."""
         check_id("order", order)
-        rows = order_rows(order, _checked(details))
-        both = sk.Transaction()
-        for row in rows:
-            both.put(row)
-        await self._session.transact(both)
-        return rows[0]
+        row = Order(order=order, **_checked(details)._asdict())
+        await self._session.put(row)
+        return row
+
+    async def take_over(self) -> None:
+        """Looks once at the orders of an existing table; the next call goes on if it is stopped."""
+        if await self._session.get(OrderLists.key(), consistent=True) is not None:
+            return
+        await self._session.fill_index(Order.by_customer)
+        former: list[sk.AccessPath[FormerOrder]] = []
+        async for row in self._session.scan(FormerOrder):
+            former.append(row.key)
+            if len(former) == FORMER_AT_ONCE:
+                await self._session.batch(delete=former)
+                former = []
+        await self._session.batch(delete=former)
+        await self._session.put(OrderLists(complete=True))
 
     async def get(self, order: str) -> Order:
         """Raises NotFound."""
@@ -98,10 +114,10 @@ class Orders:
         check_key_text("status", status)
         return await page_of(self._session, Order.by_status(status=status).between(*days), page)
 
-    async def of_customer(self, customer: str, days: Days, page: PageArguments) -> sk.Page[CustomerOrder]:
+    async def of_customer(self, customer: str, days: Days, page: PageArguments) -> sk.Page[Order]:
         """By day upward, then by id."""
         check_id("customer", customer)
-        return await page_of(self._session, CustomerOrder.by_customer(customer=customer).between(*days), page)
+        return await page_of(self._session, Order.by_customer(customer=customer).between(*days), page)
 
     @property
     def routes(self) -> list[ControllerRouterHandler]:
@@ -138,12 +154,6 @@ class Orders:
             return page_answer(await self.of_customer(customer, days, page), _answer)
 
         return [write, show, of_status, of_customer]
-
-
-def order_rows(order: str, details: OrderDetails) -> tuple[Order, CustomerOrder]:
-    """The two rows of an order, one for each of its places in the index."""
-    fields = details._asdict()
-    return Order(order=order, **fields), CustomerOrder(order=order, **fields)
 
 
 def amount(given: str | float) -> Decimal:
@@ -215,5 +225,5 @@ def span(first: date, last: date) -> Days:
     return Days(first, last)
 
 
-def _answer(order: Order | CustomerOrder) -> OrderAnswer:
+def _answer(order: Order) -> OrderAnswer:
     return OrderAnswer(order.order, order.customer, order.status, order.placed, float(order.total))

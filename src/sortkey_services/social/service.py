@@ -14,7 +14,7 @@ from sortkey.clock import Clock, SystemClock
 from sortkey_services.social import demo
 from sortkey_services.social.follows import Follows, Mutuals
 from sortkey_services.social.leaderboards import Leaderboards
-from sortkey_services.social.model import COUNTS, FORMER_TOP, LEADERBOARD_TABLES, SOCIAL, Score
+from sortkey_services.social.model import COUNTS, FORMER_TOP, LEADERBOARD_TABLES, SOCIAL, Order, Score
 from sortkey_services.social.orders import Orders
 from sortkey_services.social.products import Products
 from sortkey_services.social.users import Pins, Users
@@ -50,7 +50,13 @@ class SocialService:
 
     async def start(self) -> None:
         await self._session.replace_index(Score.top, FORMER_TOP)
-        await self._session.create_tables(*TABLES)
+        try:
+            await self._session.create_tables(*TABLES)
+        except sk.TablesDiffer:
+            # A table of an earlier version lacks an index. What else differs is raised again.
+            await self._session.fill_index(Order.by_customer)
+            await self._session.create_tables(*TABLES)
+        await self.orders.take_over()
 
     async def load_demo(self, progress: sk.services.Progress) -> None:
         if await self._session.get(demo.LAST.key, consistent=True) is not None:

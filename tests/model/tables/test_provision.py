@@ -8,7 +8,13 @@ import pytest
 
 import sortkey as sk
 from sortkey.client.stores import ALTERNATOR, AWS, EMBEDDED, Capabilities
-from sortkey.model.tables.provision import create_request, require_support, ttl_request
+from sortkey.model.tables.provision import (
+    add_index_request,
+    create_request,
+    differences,
+    require_support,
+    ttl_request,
+)
 from tests.model.sessions.shop import SHOP, Order, Parcel
 
 
@@ -136,14 +142,26 @@ def test_what_a_store_lacks_is_rejected(table: sk.Table, store: Capabilities, sa
     require_support([table], EMBEDDED)
 
 
-def test_a_partial_index_needs_projections() -> None:
+# A declared projection saves units; where a store has none, a program still finds what it declared.
+def test_a_store_without_projections_has_whole_indexes() -> None:
     class Thing(sk.Item, table=sk.Table("things")):
         name: str
+        size: int
         key = sk.Key("{name}")
-        by_name = sk.Index("gsi", "{name}", projection="KEYS_ONLY")
+        by_name = sk.Index("gsi", "{name}", projection=("size",))
 
-    with pytest.raises(sk.Unsupported, match="does not support a partial projection of index gsi"):
-        require_support([Thing.__table__], ALTERNATOR)
+    require_support([Thing.__table__], ALTERNATOR)
+    whole = create_request(Thing.__table__, projections=False)
+    assert [each["Projection"] for each in whole["GlobalSecondaryIndexes"]] == [{"ProjectionType": "ALL"}]
+    assert add_index_request(Thing.__table__, "gsi", projections=False)["GlobalSecondaryIndexUpdates"] == [
+        {"Create": whole["GlobalSecondaryIndexes"][0]}
+    ]
+    assert differences(Thing.__table__, whole | {"BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}, None) == [
+        "table things: index gsi has gsipk (S) with ALL, but gsipk (S) with INCLUDE, size is declared"
+    ]
+    assert not differences(
+        Thing.__table__, whole | {"BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}, None, projections=False
+    )
 
 
 def test_it_is_rejected_at_open() -> None:

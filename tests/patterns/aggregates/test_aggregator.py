@@ -27,6 +27,8 @@ from tests.patterns.aggregates.favourites import (
 )
 from tests.patterns.aggregates.table_stream import TableStream
 
+pytestmark = pytest.mark.every_store
+
 NOPI = Favourite(user="ada", restaurant="nopi", since=START, spent=Decimal("12.50"))
 HONEY = Favourite(user="ada", restaurant="honey", since=START, spent=Decimal("7"))
 WINDOWS = ["2026", "2026-08", "2026-08-24", "2026-08-24T13", "ALL_TIME"]

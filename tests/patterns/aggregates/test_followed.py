@@ -6,6 +6,8 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+import pytest
+
 import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey.feeds.shards.leases import handled_by
@@ -48,6 +50,9 @@ def test_followers_keep_the_counts(db: sk.AsyncSession, runner: asyncio.Runner) 
 
 # A feed that starts now has handled what was before it without a call.
 def test_what_was_before_a_feed_is_counted_by_a_repair(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
+    if db.capabilities.store == "ScyllaDB Alternator":
+        pytest.skip("a feed from now on has no position in a shard that had no change since, so a repair waits for one")
+
     async def play() -> None:
         for user in range(5):
             await write(db, user)

@@ -13,6 +13,8 @@ import pytest
 import sortkey as sk
 from tests.patterns.bounded_sets.boards import ADA, BOARDS, HOLIDAYS, Board
 
+pytestmark = pytest.mark.every_store
+
 PINS = sk.patterns.bounded(Board, "pins", limit=2)
 
 

@@ -14,6 +14,8 @@ from sortkey.model.maintenance import load as store_load
 from sortkey.patterns.generation import load as load_module
 from tests.patterns.generation.persons import AS_OF, PEOPLE, Person, as_of, days, persons, run, stored
 
+pytestmark = pytest.mark.every_store
+
 
 def test_a_day_of_loads(store: str) -> None:
     async def test(db: sk.AsyncSession) -> None:

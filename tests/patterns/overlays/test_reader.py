@@ -11,6 +11,8 @@ import pytest
 import sortkey as sk
 from tests.patterns.overlays.goals import ADA, HOUR, PENDING, PERSONS, VIEW, Note, Pending, Person, pending
 
+pytestmark = pytest.mark.every_store
+
 Test = Callable[[sk.AsyncSession], Awaitable[None]]
 
 
@@ -34,7 +36,7 @@ def test_base_and_overlay_take_one_get_and_one_query(store: str) -> None:
         assert [(goal.saved, goal.status) for goal in found.goals] == [(370, "PENDING"), (0, "IN_PROGRESS")]
         base, over = db.meter.reading(Person.key), db.meter.reading(Pending.key)
         assert (base.calls, over.calls, over.rows_returned) == (1, 1, 1)
-        assert base.units + over.units == 1.0
+        assert base.units + over.units == (1.0 if db.capabilities.consumed_capacity else 0.0)
         assert await reader.get(person="bob") is None
 
     run(store, test)
@@ -53,7 +55,7 @@ def test_items_of_another_class_beside_the_overlay_take_no_further_request(store
         assert ([goal.saved for goal in shown.goals], notes) == ([370, 0], [note])
         read = [each for each in db.meter.readings() if each.rows_returned]
         assert sum(each.calls for each in read) == 2
-        assert sum(each.units for each in read) == 1.0
+        assert sum(each.units for each in read) == (1.0 if db.capabilities.consumed_capacity else 0.0)
         assert await VIEW.reader(db).get_with(Note, person="bob") is None
 
     run(store, test)

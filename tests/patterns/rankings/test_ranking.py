@@ -11,6 +11,8 @@ import pytest
 import sortkey as sk
 from tests.patterns.rankings.scoreboard import BOARD, LISTED, BoardRange, BoardScore, count, scores, true_rank
 
+pytestmark = pytest.mark.every_store
+
 POINTS = {"ada": 70, "bob": 70, "cyd": 12, "dan": -3, "eve": 5000, "fay": 0, "gus": 71, "hal": -40_000}
 
 

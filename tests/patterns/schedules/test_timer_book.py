@@ -6,11 +6,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import date, datetime, timedelta
 
+import pytest
+
 import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey.patterns.schedules import Occurrence
 from sortkey.patterns.timer_book import NO_ORIGIN, OVERDUE, TIMERS, Timer, TimerBook, day_of
 from tests.patterns.schedules.reminders import DAY, HOUR, NOON, Reminder, clock_at, inserted, opened
+
+pytestmark = pytest.mark.every_store
 
 SCHEDULE = sk.patterns.schedule("book", Reminder, at="at", by=("user",), shards=1)
 

@@ -14,6 +14,8 @@ from sortkey_services.boosts.tenants import DesignName
 from tests.sortkey_services.boosts.campaigns import event
 from tests.sortkey_services.boosts.conftest import Service
 
+pytestmark = pytest.mark.every_store
+
 
 @pytest.fixture
 def service(open_service: Callable[[DesignName], Service]) -> Service:

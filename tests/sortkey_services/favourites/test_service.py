@@ -11,6 +11,8 @@ from sortkey.services.pages import page_arguments
 from sortkey_services.favourites.model import Favourite
 from tests.sortkey_services.favourites.conftest import NOON, Service
 
+pytestmark = pytest.mark.every_store
+
 
 def favourites_of(service: Service, user: str) -> list[str]:
     page = service.wait(service.favourites.favourites_of(user, page_arguments()))

@@ -17,6 +17,8 @@ from sortkey_services.pricing.prices import ChangeStatus, PriceChange, PriceKey
 from sortkey_services.pricing.reads import change_id
 from tests.sortkey_services.pricing.conftest import Service
 
+pytestmark = pytest.mark.every_store
+
 in_memory = pytest.mark.parametrize("store", ["memory"], indirect=True)
 
 
@@ -31,8 +33,9 @@ def shown(service: Service, change: PriceChange[Decimal]) -> PriceChange[Decimal
 def test_it_is_found_by_its_id_wherever_it_is(service: Service) -> None:
     change = service.change("P1", "11", minutes=5)
     for minutes in (8, 3, 5, 20):
+        at = service.now + timedelta(minutes=minutes)
         moved = move(service, change, minutes)
-        assert (moved.id, moved.effective_at) == (change.id, service.now + timedelta(minutes=minutes))
+        assert (moved.id, moved.effective_at) == (change.id, at)
         assert shown(service, change) == moved
         assert service.upcoming() == [moved]
     starts = [change.effective_at, *(step.effective_at for step in moved.history)]

@@ -70,20 +70,19 @@ def test_of_two_changes_at_one_instant_the_later_one_wins(service: Service) -> N
 
 
 def test_the_transition_changes_no_answer(service: Service) -> None:
-    service.change("P1", "10")
-    service.change("P1", "11", minutes=5)
+    since = service.change("P1", "10").effective_at
+    due = service.change("P1", "11", minutes=5).effective_at
     service.change("P1", "12", minutes=10)
     service.pass_minutes(7)
     before = [service.price("P1", minutes) for minutes in (-8, -7, -2, 0, 3)], service.history("P1")
-    assert service.wait(service.pricing.apply_due("s1", service.now - timedelta(minutes=7))) == 1
-    assert service.wait(service.pricing.apply_due("s1", service.now - timedelta(minutes=2))) == 1
+    assert service.wait(service.pricing.apply_due("s1", since)) == 1
+    assert service.wait(service.pricing.apply_due("s1", due)) == 1
     assert ([service.price("P1", minutes) for minutes in (-8, -7, -2, 0, 3)], service.history("P1")) == before
     assert before == ([None, 10, 11, 11, 12], [(None, "10.00"), ("10.00", "11.00")])
 
 
 def test_the_transition_does_nothing_twice_and_nothing_before_its_time(service: Service) -> None:
-    service.change("P1", "10", minutes=5)
-    due = service.now + timedelta(minutes=5)
+    due = service.change("P1", "10", minutes=5).effective_at
     with pytest.raises(sk.services.Conflict, match=r"the changes of 2026-08-24T12:05:00.* are not due yet"):
         service.wait(service.pricing.apply_due("s1", due))
     service.pass_minutes(5)
@@ -152,13 +151,13 @@ def test_a_rescheduled_change_takes_effect_at_its_new_instant_only(service: Serv
 def test_the_history_tells_who_changed_what_from_which_amount(service: Service) -> None:
     service.change("P1", "10")
     service.pass_minutes(1)
-    service.change("P1", None)
+    deleted = service.change("P1", None)
     service.pass_minutes(1)
     service.change("P1", "12", minutes=60)
     (first, second) = service.wait(service.pricing.price_history("s1", "P1", page_request())).items
     assert (first.previous_amount, first.amount, first.requested_by) == (None, Decimal("10.00"), "ada")
     assert (second.previous_amount, second.amount, second.action) == (Decimal("10.00"), None, "DELETE")
-    assert second.recorded_at == second.effective_at == service.now - timedelta(minutes=1)
+    assert (second.recorded_at, second.effective_at) == (deleted.recorded_at, deleted.effective_at)
 
 
 def test_a_product_has_its_price_in_every_store_by_store(service: Service) -> None:

@@ -30,13 +30,12 @@ def test_timers_make_permanent_what_is_due_and_nothing_else(service: Service) ->
 
 
 def test_a_row_keeps_what_is_in_force_and_what_is_to_come(service: Service) -> None:
-    for minutes in range(5):
-        service.change("P1", str(minutes), minutes=minutes)
+    changes = [service.change("P1", str(minutes), minutes=minutes) for minutes in range(5)]
     service.pass_minutes(3)
     service.follow()
     (row,) = service.rows(PriceRow)
     assert row.cents == 300
-    assert row.since == micros_of(service.now)
+    assert row.since == micros_of(changes[3].effective_at)
     assert [entry.cents for entry in row.entries or ()] == [400]
     assert [service.price("P1", minutes) for minutes in (-3, -2, -1, 0, 1)] == [0, 1, 2, 3, 4]
 

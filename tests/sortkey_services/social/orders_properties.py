@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import sortkey as sk
 from sortkey.services.pages import PageArguments, page_arguments
-from sortkey_services.social.model import CustomerOrder, Order
+from sortkey_services.social.model import Order
 from sortkey_services.social.orders import Days, OrderDetails, asked_days
 from tests.sortkey_services.social.conftest import Service
 from tests.stores import given_on_stores
@@ -38,9 +38,7 @@ details = st.builds(
 orders = st.lists(st.tuples(st.sampled_from(["1", "2", "#", "10", "é", "a b"]), details), max_size=12)
 
 
-async def all_orders(
-    ask: Callable[[PageArguments], Awaitable[sk.Page[Order] | sk.Page[CustomerOrder]]], size: int
-) -> list[str]:
+async def all_orders(ask: Callable[[PageArguments], Awaitable[sk.Page[Order]]], size: int) -> list[str]:
     asked, found = page_arguments(first=size), list[str]()
     while True:
         page = await ask(asked)

@@ -12,6 +12,8 @@ from sortkey.services.pages import page_arguments
 from sortkey_services.social.model import FOLLOWERS, FOLLOWING, Follow, FollowCounts, User
 from tests.sortkey_services.social.conftest import NOON, Service
 
+pytestmark = pytest.mark.every_store
+
 
 def following(service: Service, user: str) -> list[str]:
     return [each.followed for each in service.wait(service.social.follows.following(user, page_arguments()))]

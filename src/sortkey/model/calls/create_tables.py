@@ -47,7 +47,8 @@ def diff_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]:
 
 def _create(context: Context, table: Table) -> Steps[bool]:
     """False if another program creates the table at the same time."""
-    request = provision.create_request(table, native=context.multi_attribute_keys)
+    projections = context.capabilities.index_projections
+    request = provision.create_request(table, native=context.multi_attribute_keys, projections=projections)
     try:
         yield from table_request(context, "CreateTable", request)
     except ClientError as error:
@@ -149,9 +150,14 @@ def _compare(context: Context, table: Table, description: dict[str, Any] | None)
     if context.capabilities.recovery and description is not None and table.settings.point_in_time_recovery:
         answer = yield from table_request(context, "DescribeContinuousBackups", {"TableName": table.name})
         backups = answer["ContinuousBackupsDescription"]
-    native = context.multi_attribute_keys
     return provision.differences(
-        table, description, ttl, native=native, backups=backups, regions=context.capabilities.regions
+        table,
+        description,
+        ttl,
+        native=context.multi_attribute_keys,
+        projections=context.capabilities.index_projections,
+        backups=backups,
+        regions=context.capabilities.regions,
     )
 
 

@@ -225,7 +225,7 @@ def get_many(
 def _get_in_transaction(
     context: Context, requested: Mapping[Place, RequestedRow], metered: str
 ) -> Steps[dict[Place, Any]]:
-    context.require_transactions("get_many(transaction=True)")
+    context.require_transactions("get_many(transaction=True)", "leave transaction=True out")
     if len(requested) > TRANSACTION_ACTIONS:
         raise ValueError(f"a transaction reads at most {TRANSACTION_ACTIONS} items, not {len(requested)}")
     gets = [{"Get": {"TableName": each.table, "Key": each.key}} for each in requested.values()]

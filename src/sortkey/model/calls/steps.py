@@ -225,11 +225,13 @@ class Context:
 
     def require_consumed_capacity(self, what: str) -> None:
         if not self.capabilities.consumed_capacity:
-            raise Unsupported(f"{what} needs consumed capacity, which {self.capabilities.store} does not report")
+            raise Unsupported(
+                f"{what} needs consumed capacity, which {self.capabilities.store} does not report; leave {what} out"
+            )
 
-    def require_transactions(self, what: str) -> None:
+    def require_transactions(self, what: str, instead: str) -> None:
         if not self.capabilities.transactions:
-            raise Unsupported(f"{what} needs transactions, which {self.capabilities.store} does not have")
+            raise Unsupported(f"{what} needs transactions, which {self.capabilities.store} does not have; {instead}")
 
 
 def code_of(error: ClientError) -> str:

@@ -100,7 +100,7 @@ class Transaction:
 def transact(context: Context, transaction: Transaction, metered: str = "transaction") -> Steps[None]:
     if not isinstance(transaction, Transaction):
         raise TypeError(f"expected an sk.Transaction, not {type(transaction).__name__}")
-    context.require_transactions("transact")
+    context.require_transactions("transact", "have one write decide, such as that of a row which the others name")
     if not 1 <= len(transaction.actions) <= TRANSACTION_ACTIONS:
         raise ValueError(f"a transaction has 1 to {TRANSACTION_ACTIONS} actions, not {len(transaction.actions)}")
     writes = [action.adapted(context) for action in transaction.actions]

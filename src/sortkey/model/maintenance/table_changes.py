@@ -61,11 +61,14 @@ class IndexCreation(LongWork[bool]):
         return True
 
     def _request(self) -> dict[str, Any]:
-        return provision.add_index_request(self.table, self.index, native=self._context.multi_attribute_keys)
+        native, projections = self._context.multi_attribute_keys, self._context.capabilities.index_projections
+        return provision.add_index_request(self.table, self.index, native=native, projections=projections)
 
     def _reject_difference(self, description: dict[str, Any]) -> None:
-        native = self._context.multi_attribute_keys
-        difference = provision.index_difference(self.table, description, self.index, native=native)
+        native, projections = self._context.multi_attribute_keys, self._context.capabilities.index_projections
+        difference = provision.index_difference(
+            self.table, description, self.index, native=native, projections=projections
+        )
         if difference is not None:
             raise TablesDiffer(f"table {self.table.name}: {difference}")
 

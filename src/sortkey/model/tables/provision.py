@@ -1,7 +1,8 @@
 """The requests that create declared tables, and how existing tables differ from their declarations.
 
 An index that is declared by fields has a multi-attribute key on a store that supports it (`native`). On other stores
-its partition key and its sort key are one string each.
+its partition key and its sort key are one string each. A store without `projections` copies all attributes into every
+index: reads are the same, and its indexes are larger.
 """
 
 from __future__ import annotations
@@ -42,15 +43,12 @@ def require_support(tables: Iterable[Table], store: Capabilities) -> None:
             "transactions": not table.settings.transactions or store.transactions,
         }
         needs["vector indexes"] = store.vectors or not table.vector_indexes()
-        for index in table.indexes():
-            partial = table.projection(index) != "ALL"
-            needs[f"a partial projection of index {index}"] = store.index_projections or not partial
         for what, given in needs.items():
             if not given:
                 raise Unsupported(f"table {table.name}: {store.store} does not support {what}")
 
 
-def create_request(table: Table, *, native: bool = True) -> Members:
+def create_request(table: Table, *, native: bool = True, projections: bool = True) -> Members:
     """The CreateTable request; `ttl_request` sets the TTL afterwards."""
     primary = table.schemas[0].primary
     layouts = {name: layouts[0] for name, layouts in table.indexes(native=native).items()}
@@ -64,7 +62,9 @@ def create_request(table: Table, *, native: bool = True) -> Members:
         **_billing(table),
     }
     for member, local in (("GlobalSecondaryIndexes", False), ("LocalSecondaryIndexes", True)):
-        indexes = [_index(table, name, layout) for name, layout in layouts.items() if layout.local is local]
+        indexes = [
+            _index(table, name, layout, projections) for name, layout in layouts.items() if layout.local is local
+        ]
         if indexes:
             members[member] = indexes
     if vectors:
@@ -74,9 +74,9 @@ def create_request(table: Table, *, native: bool = True) -> Members:
     return members
 
 
-def add_index_request(table: Table, index: str, *, native: bool = True) -> Members:
+def add_index_request(table: Table, index: str, *, native: bool = True, projections: bool = True) -> Members:
     """The UpdateTable request that adds one of the declared global or vector indexes to an existing table."""
-    declared = create_request(table, native=native)
+    declared = create_request(table, native=native, projections=projections)
     for vectors in declared.get("VectorIndexes", ()):
         if vectors["IndexName"] == index:
             names = {each["AttributeName"] for each in vectors.get("SearchSchema", ())}
@@ -140,8 +140,8 @@ def _throughput(units: tuple[int, int]) -> Members:
     return {"ReadCapacityUnits": units[0], "WriteCapacityUnits": units[1]}
 
 
-def _index(table: Table, name: str, layout: KeyLayout) -> Members:
-    projection = table.projection(name)
+def _index(table: Table, name: str, layout: KeyLayout, projections: bool) -> Members:
+    projection = table.projection(name) if projections else "ALL"
     described: Members = {"ProjectionType": projection}
     if isinstance(projection, tuple):
         described = {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(projection)}
@@ -180,6 +180,7 @@ def differences(
     ttl: Mapping[str, Any] | None,
     *,
     native: bool = True,
+    projections: bool = True,
     backups: Mapping[str, Any] | None = None,
     regions: bool = False,
 ) -> list[str]:
@@ -188,8 +189,8 @@ def differences(
     of both than declared is no difference."""
     if description is None:
         return [f"table {table.name} does not exist"]
-    declared = create_request(table, native=native)
-    other_form = _indexes(create_request(table, native=not native))
+    declared = create_request(table, native=native, projections=projections)
+    other_form = _indexes(create_request(table, native=not native, projections=projections))
     ours, theirs = _indexes(declared), _indexes(description)
     found = [
         *_keys_differ(declared, description),
@@ -264,11 +265,13 @@ def is_active(description: Mapping[str, Any], index: str) -> bool:
     return states.get(index, "ACTIVE") == "ACTIVE"
 
 
-def index_difference(table: Table, description: Mapping[str, Any], index: str, *, native: bool = True) -> str | None:
+def index_difference(
+    table: Table, description: Mapping[str, Any], index: str, *, native: bool = True, projections: bool = True
+) -> str | None:
     """How an index differs from its declaration, in words; None if it does not."""
-    ours = {index: _indexes(create_request(table, native=native))[index]}
+    ours = {index: _indexes(create_request(table, native=native, projections=projections))[index]}
     theirs = {index: _indexes(description)[index]}
-    other_form = _indexes(create_request(table, native=not native))
+    other_form = _indexes(create_request(table, native=not native, projections=projections))
     return next(_indexes_differ(ours, theirs, other_form), None)
 
 
