@@ -122,8 +122,6 @@ def _run(
                     f"{source.capabilities().store} has no fences: Sortkey's clients stop writing, others do not. "
                     "Stop them yourself, for instance by a resource policy that denies writes"
                 )
-            if arguments.no_stream:
-                bars.note("changes that are made during the copy are missed")
             report = copy.run(arguments.target if arguments.cut_over else None)
     return _show(report, arguments.target)
 

@@ -11,6 +11,7 @@ from botocore.loaders import Loader, create_loader
 from botocore.session import Session
 
 from sortkey.client import own_clients
+from sortkey.client.fence_watch import FenceWatch
 from sortkey.client.interface import AnyClient, warn_unclosed
 from sortkey.client.methods import R
 from sortkey.client.service_model import ClientMeta
@@ -158,6 +159,7 @@ class AnyRemoteClient(AnyClient[R]):
         self._capabilities = self._settings.capabilities
         self._clients: dict[str, Any] = {}
         self._closed = False
+        self._fences = FenceWatch()
         self.meta = ClientMeta(url, self._settings.region)
 
     def __del__(self) -> None:

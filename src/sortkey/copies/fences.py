@@ -17,6 +17,7 @@ import msgspec
 
 from sortkey.client.fence_watch import FENCES, FENCES_KEY, LOOK, LOOK_SECONDS, WATCH_SECONDS, FenceRow
 from sortkey.client.interface import Client
+from sortkey.copies.errors import CopyRefused
 from sortkey.copies.table_shape import TableShape, description_of, wait_until_ready
 from sortkey.engine.tables.fence import FENCE_TAG
 
@@ -33,7 +34,7 @@ class Fences(Protocol):
     def is_exact(self) -> bool:
         """Whether it stops every writer, and none of its writes may still be under way behind the fence."""
 
-    def announce(self, stopping: threading.Event) -> None:
+    def announce(self, tables: Sequence[TableShape], stopping: threading.Event) -> None:
         """Prepare writers, and wait until they are."""
 
     def close(self, tables: Sequence[TableShape]) -> None:
@@ -59,7 +60,7 @@ class TagFences:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def announce(self, stopping: threading.Event) -> None:
+    def announce(self, tables: Sequence[TableShape], stopping: threading.Event) -> None:
         """Nothing needs to be known before."""
 
     def close(self, tables: Sequence[TableShape]) -> None:
@@ -89,7 +90,12 @@ class RowFences:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def announce(self, stopping: threading.Event) -> None:
+    def announce(self, tables: Sequence[TableShape], stopping: threading.Event) -> None:
+        if any(table.arn.rpartition("/")[2] != table.name for table in tables):
+            raise CopyRefused(
+                "a cut-over from such a store takes no ?prefix=: clients look at the fences of the whole store. Give "
+                "FROM without it, and the whole names of the tables with --tables"
+            )
         if description_of(self._client, FENCES) is None:
             self._client.create_table(
                 TableName=FENCES,

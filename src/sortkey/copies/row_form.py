@@ -93,7 +93,7 @@ def fingerprint(row: Row) -> bytes:
 def parse_where(text: str) -> Condition:
     """A PartiQL condition, without the word WHERE."""
     try:
-        statement = parse_statement(f"SELECT * FROM rows WHERE {text}")
+        statement = parse_statement(f'SELECT * FROM "rows" WHERE {text}')
         if not isinstance(statement.body, Select) or statement.where is None or statement.body.order:
             raise CopyRefused(f"--where {text!r} must be a condition alone")
         return compiled_where(statement).bind(statement.bind([]))

@@ -128,6 +128,8 @@ class StoreCopy:
             )
         shapes = tables_to_copy(self._source, self._options.tables)
         self._check_forms(shapes)
+        if not self._options.follows:
+            self._progress.note("changes that are made during the copy are missed")
         copies = [self._prepared(shape) for shape in shapes]
         ready: list[_TableCopy] = []
         try:
@@ -394,7 +396,7 @@ class StoreCopy:
         """Returns how long writers were fenced, in seconds."""
         fences = fences_of(self._source)
         shapes = [copy.shape for copy in copies]
-        fences.announce(self._stopping)
+        fences.announce(shapes, self._stopping)
         for _ in range(ROUNDS):
             began = monotonic()
             self._settle(copies)
