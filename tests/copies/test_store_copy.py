@@ -193,7 +193,9 @@ def changes(client: Client) -> list[dict[str, Any]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("view", [None, "KEYS_ONLY", "NEW_AND_OLD_IMAGES"])
 def test_changes_made_meanwhile_are_applied(source: Client, view: str | None) -> None:
-    stream = {} if view is None else {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": view}}
+    stream: dict[str, Any] = {}
+    if view is not None:
+        stream = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": view}}
     orders(source, **stream)
     done, begun = threading.Event(), threading.Event()
 

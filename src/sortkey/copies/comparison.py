@@ -28,6 +28,8 @@ SLICES_AT_ONCE: Final = 1 << 16
 """That are read again in one pass: their rows are in memory."""
 SCANS: Final = 2
 """Of each store, at once."""
+ROWS_AT_ONCE: Final = 1000
+"""That are read by their keys."""
 SHOWN: Final = 10
 
 _MODULUS: Final = 1 << 128
@@ -58,8 +60,9 @@ class Comparison:
         self._form = form
         self._slices = max(FEWEST_SLICES, min(MOST_SLICES, rows // ROWS_OF_A_SLICE))
 
-    def suspects(self, on_rows: Callable[[int], None]) -> list[Row]:
-        """The keys of rows that differ, or differed for a moment. `on_rows` is called with numbers of rows read."""
+    def suspects(self, on_rows: Callable[[int], None]) -> set[bytes]:
+        """The fingerprints of the keys of rows that differ, or differed for a moment. `on_rows` is called with numbers
+        of rows read."""
         with ThreadPoolExecutor(2 * SCANS, "sortkey-copy-compare") as pool:
             work = [
                 [pool.submit(self._sums, is_source, number, on_rows) for number in range(SCANS)]
@@ -69,21 +72,23 @@ class Comparison:
             self.rows = sum(each.rows for each in source)
             totals = [self._total(source), self._total(target)]
             differ = [number for number, (ours, theirs) in enumerate(zip(*totals, strict=True)) if ours != theirs]
-            found: list[Row] = []
+            found: set[bytes] = set()
             for some in chunks(differ, SLICES_AT_ONCE):
                 chosen = frozenset(some)
                 ours, theirs = pool.map(self._hashes, (True, False), (chosen, chosen))
-                unequal = [key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key)]
-                found += [_parsed(key) for key in unequal]
+                found |= {key for key, _ in ours.items() ^ theirs.items()}
         return found
 
-    def differences(self, keys: Sequence[Row]) -> list[Difference]:
-        """Those of these rows that differ now."""
+    def differences(self, identities: Iterable[bytes]) -> list[Difference]:
+        """Those of these rows that differ now, by the fingerprints of their keys."""
+        return [found for some in chunks(sorted(identities), ROWS_AT_ONCE) for found in self._differences(some)]
+
+    def _differences(self, identities: Sequence[bytes]) -> list[Difference]:
+        keys = [_parsed(identity) for identity in identities]
         ours, theirs = rows_of(self._source, self._table, keys), rows_of(self._target, self._table, keys)
         now = datetime.now(UTC).timestamp()
         found = []
-        for key in keys:
-            identity = fingerprint(key)
+        for identity, key in zip(identities, keys, strict=True):
             row, copied = ours.get(identity), theirs.get(identity)
             expired = any(self._form.has_expired(each, now) for each in (row, copied) if each is not None)
             formed = None if row is None else self._form.of(row)

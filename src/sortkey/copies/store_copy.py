@@ -22,7 +22,7 @@ from sortkey.copies.comparison import SHOWN, Comparison, Difference
 from sortkey.copies.copy_book import COPIES, FOLLOWING, MOVED, SCANNING, CopyBook, TableRecord
 from sortkey.copies.errors import CopyFailed, CopyRefused
 from sortkey.copies.fences import FENCE_SECONDS, fences_of
-from sortkey.copies.row_form import Row, RowForm, Selection, fingerprint
+from sortkey.copies.row_form import RowForm, Selection, fingerprint
 from sortkey.copies.row_reads import pages
 from sortkey.copies.row_writer import RowWriter, Stopped
 from sortkey.copies.stream_tail import StreamTail
@@ -45,6 +45,8 @@ SEGMENT_BYTES: Final = 16 << 20
 MOST_SEGMENTS: Final = 64
 ROUNDS: Final = 20
 """How often rows that differ are read again, or a cut-over tries to catch up before it fences."""
+FEW_ROUNDS: Final = 3
+"""Without a stream, nobody knows whether a row has stopped changing."""
 SHORT_ROUND_SECONDS: Final = 0.2
 """Catching up takes no longer than this when a fence is raised, unless writers are quicker than the copy."""
 PAUSE_SECONDS: Final = 0.05
@@ -87,8 +89,8 @@ class _TableCopy:
     form: RowForm
     record: TableRecord
     tail: StreamTail | None
-    pending: dict[bytes, Row] = field(default_factory=dict)
-    """The keys of rows that were changed since they were last found equal."""
+    pending: set[bytes] = field(default_factory=set)
+    """The fingerprints of the keys of rows that were changed since they were last found equal."""
 
 
 def tables_to_copy(source: Client, wanted: Sequence[str]) -> list[TableShape]:
@@ -158,9 +160,7 @@ class StoreCopy:
             if description_of(self._target, shape.name) is None:
                 raise CopyRefused(f"the target has no table {shape.name}")
         selection = self._options.selection
-        copies = [
-            _TableCopy(shape, RowForm(shape, selection), TableRecord("", "", 0.0, 1), None, {}) for shape in shapes
-        ]
+        copies = [_TableCopy(shape, RowForm(shape, selection), TableRecord("", "", 0.0, 1), None) for shape in shapes]
         rows, differences = self._compared(copies)
         self._writer.close()
         return Report(rows, 0, differences, monotonic() - began)
@@ -355,18 +355,18 @@ class StoreCopy:
 
         self._drain(copy)
         copy.pending.clear()
-        suspects = {fingerprint(key): key for key in comparison.suspects(on_rows)}
+        suspects = comparison.suspects(on_rows)
         show(max(seen, 1), max(seen, 1))
         settled: list[Difference] = []
-        for _ in range(ROUNDS):
+        for _ in range(FEW_ROUNDS if copy.tail is None else ROUNDS):
             if not suspects:
                 break
             self._check()
             self._drain(copy)
-            differences = {fingerprint(each.key): each for each in comparison.differences(list(suspects.values()))}
+            differences = {fingerprint(each.key): each for each in comparison.differences(suspects)}
             touched = self._drain(copy)
             settled = [each for identity, each in differences.items() if identity not in touched]
-            suspects = {identity: each.key for identity, each in differences.items()}
+            suspects = set(differences)
             self._stopping.wait(PAUSE_SECONDS)
         # Rows that change all the time are compared when nobody may write.
         copy.pending |= suspects
@@ -379,7 +379,7 @@ class StoreCopy:
         copy.tail.drain()
         touched = copy.tail.take_touched()
         copy.pending |= touched
-        return set(touched)
+        return touched
 
     def _settle(self, copies: Sequence[_TableCopy]) -> list[Difference]:
         """Apply what there is, and compare the rows that were changed since they were last found equal."""
@@ -387,8 +387,8 @@ class StoreCopy:
         for copy in copies:
             self._drain(copy)
             comparison = Comparison(self._source, self._target, copy.shape.name, copy.form, 0)
-            differences = comparison.differences(list(copy.pending.values()))
-            copy.pending = {fingerprint(each.key): each.key for each in differences}
+            differences = comparison.differences(copy.pending)
+            copy.pending = {fingerprint(each.key) for each in differences}
             found += differences
         return found
 

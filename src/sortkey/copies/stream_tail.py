@@ -71,7 +71,7 @@ class StreamTail:
     ) -> None:
         assert record.stream is not None
         self.applied = 0
-        self._touched: dict[bytes, Row] = {}
+        self._touched: set[bytes] = set()
         self._source = source
         self._book = book
         self._writer = writer
@@ -107,10 +107,10 @@ class StreamTail:
                     return
                 self._stopping.wait(0.02)
 
-    def take_touched(self) -> dict[bytes, Row]:
-        """The keys that were changed since the last call, by their fingerprints."""
+    def take_touched(self) -> set[bytes]:
+        """The fingerprints of the keys that were changed since the last call."""
         with self._lock:
-            touched, self._touched = self._touched, {}
+            touched, self._touched = self._touched, set()
         return touched
 
     def save(self) -> None:
@@ -227,7 +227,7 @@ class StreamTail:
         formed = {identity: None if row is None else self._form.of(row) for identity, row in images.items()}
         self._writer.put(self._table, [row for row in formed.values() if row is not None], self._form)
         self._writer.delete(self._table, [keys[identity] for identity, row in formed.items() if row is None])
-        self._touched |= keys
+        self._touched.update(keys)
         self.applied += len(records)
 
     def _save(self, shard: _Shard) -> None:
