@@ -108,6 +108,17 @@ def test_a_cut_over_fences_the_source(source: Client, target: Client, copy: Make
     target.put_item(TableName="orders", Item=order(1))
 
 
+def test_out_of_any_store(store: str) -> None:
+    with sortkey.client(store) as source, sortkey.client("memory:") as target:
+        orders(source, rows=40)
+        report = StoreCopy(source, target, Options(("orders",)), Notes(), threading.Event()).run()
+        assert (report.rows, report.differences) == (40, [])
+        assert rows(target) == rows(source)
+        source.put_item(TableName="orders", Item=order(3, total={"N": "77"}))
+        compared = StoreCopy(source, target, Options(("orders",)), Notes(), threading.Event()).verify()
+        assert list(map(str, compared.differences)) == ["p='customer 3', s='3': differs in total"]
+
+
 def test_a_table_is_made_as_it_is(source: Client, target: Client, copy: Make) -> None:
     index = {
         "IndexName": "by-total",

@@ -1,5 +1,5 @@
-"""A copier that is killed at random, and writers that go on. `python -m tests.faults.copies` with more rows and kills is
-for the hand."""
+"""A copier that is killed at random, and writers that go on. `python -m tests.faults.copies` with more rows and kills
+is for the hand."""
 
 from __future__ import annotations
 
