@@ -106,7 +106,9 @@ def run(plan: Plan, folder: Path, target: str, show: Show) -> Result:
     writer = _WriterProcess(plan, source, journal)
     random, kills, is_fence_due = Random(plan.seed), 0, plan.kills_at_fence
     while True:
-        copier = _started(source, target)
+        # Slow enough that no kill comes too late: each row takes two write units, with its index row.
+        rate = 2 * plan.rows / (plan.kills + 2) / plan.longest_run
+        copier = _started(source, target, ["--rate", f"{rate:.1f}"] if kills < plan.kills else [])
         if kills < plan.kills:
             seconds = random.uniform(0.5, plan.longest_run)
             try:
@@ -131,7 +133,7 @@ def run(plan: Plan, folder: Path, target: str, show: Show) -> Result:
             raise AssertionError(f"the copier failed: {errors}{output}")
         break
     show("cut over")
-    writer.process.wait()
+    writer.wait()
     found = json.loads(journal.read_text())
     expected = {int(number): value for number, value in found["rows"].items()}
     with sortkey.client(target) as client:
@@ -151,8 +153,8 @@ def run(plan: Plan, folder: Path, target: str, show: Show) -> Result:
     )
 
 
-def _started(source: Path, target: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "sortkey", "copy", str(source), target, "--cut-over"]
+def _started(source: Path, target: str, more: list[str]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "sortkey", "copy", str(source), target, "--cut-over", *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -166,15 +168,17 @@ class _WriterProcess:
 
         def read() -> None:
             assert self.process.stdout is not None
-            for line in self.process.stdout:
-                if line == "ready\n":
-                    ready.set()
-                elif line == "fenced\n":
-                    self._fenced.set()
-                else:
-                    self._free.set()
+            with self.process.stdout as lines:
+                for line in lines:
+                    if line == "ready\n":
+                        ready.set()
+                    elif line == "fenced\n":
+                        self._fenced.set()
+                    else:
+                        self._free.set()
 
-        threading.Thread(target=read, daemon=True).start()
+        self._reader = threading.Thread(target=read)
+        self._reader.start()
         assert ready.wait(60)
 
     def meets_fence(self, copier: subprocess.Popen[str]) -> None:
@@ -186,9 +190,15 @@ class _WriterProcess:
         """Wait until the fence has fallen, or the table has moved."""
         assert self._free.wait(2 * FENCE_SECONDS)
 
+    def wait(self) -> None:
+        """Until the table has moved."""
+        assert self.process.wait() == 0
+        self._reader.join()
+
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+        self._reader.join()
 
 
 def _compare(client: Client, rows: int, expected: dict[int, int | None]) -> tuple[int, int, int]:
