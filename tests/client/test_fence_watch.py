@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-import sortkey
+import sortkey as sk
 from sortkey.client import fence_watch
 from sortkey.client.fence_watch import FENCES, FENCES_KEY, LOOK, FenceRow
-from sortkey.client.interface import AsyncClient, Client
+from sortkey.client.interface import Client
 
 ITEM = {"id": {"S": "a"}}
 WRITES: list[tuple[str, dict[str, Any]]] = [
@@ -37,7 +37,8 @@ def url(our_endpoint: str) -> str:
 def client(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     monkeypatch.setattr(fence_watch, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(fence_watch, "WATCH_SECONDS", 0.0)
-    with sortkey.client(url) as client:
+    with sk.client(url) as client:
+        client.honour_fences()
         for table, key in (("fenced", "id"), ("free", "id"), (FENCES, FENCES_KEY)):
             client.create_table(
                 TableName=table,
@@ -73,23 +74,40 @@ def test_a_fence_for_a_moment(client: Client) -> None:
     client.put_item(TableName="fenced", Item=ITEM)
 
 
-def test_async_clients_look_too(client: Client, url: str) -> None:
-    say(client, FenceRow(moved={"fenced": "moved to http://new"}))
+class Note(sk.Item, table="fenced-notes"):
+    name: str
 
+    key = sk.Key("NOTE#{name}")
+
+
+def test_sessions_look(client: Client, url: str) -> None:
+    with sk.connect(url, tables=[Note]) as db:
+        db.create_tables()
+        db.put(Note(name="a"))
+    say(client, FenceRow(moved={"fenced-notes": "moved to http://new"}))
+    with sk.connect(url, tables=[Note]) as db, pytest.raises(client.exceptions.TableMovedException):
+        db.put(Note(name="b"))
+    client.delete_table(TableName="fenced-notes")
+
+
+def test_async_sessions_look(client: Client, url: str) -> None:
     async def write() -> None:
-        opened: AsyncClient = sortkey.async_client(url)
-        async with opened:
+        async with sk.async_connect(url, tables=[Note]) as db:
+            await db.create_tables()
+            await db.put(Note(name="a"))
+            say(client, FenceRow(moved={"fenced-notes": "moved to http://new"}))
             with pytest.raises(client.exceptions.TableMovedException):
-                await opened.put_item(TableName="fenced", Item=ITEM)
-            await opened.put_item(TableName="free", Item=ITEM)
+                await db.put(Note(name="b"))
 
     asyncio.run(write())
+    client.delete_table(TableName="fenced-notes")
 
 
 # Two requests a minute are all that a store pays for which no copy is made.
 def test_it_looks_rarely(url: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fence_watch, "LOOK_SECONDS", 3600.0)
-    with sortkey.client(url) as other:
+    with sk.client(url) as other:
+        other.honour_fences()
         other.put_item(TableName="fenced", Item=ITEM)
         say(client, FenceRow(moved={"fenced": "moved to http://new"}))
         other.put_item(TableName="fenced", Item=ITEM)
@@ -97,7 +115,8 @@ def test_it_looks_rarely(url: str, client: Client, monkeypatch: pytest.MonkeyPat
 
 def test_without_the_table_nothing_is_fenced(url: str, client: Client) -> None:
     client.delete_table(TableName=FENCES)
-    with sortkey.client(url) as other:
+    with sk.client(url) as other:
+        other.honour_fences()
         other.put_item(TableName="fenced", Item=ITEM)
     client.create_table(
         TableName=FENCES,

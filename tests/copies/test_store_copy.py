@@ -314,6 +314,7 @@ def test_a_cut_over_from_a_store_without_fences(our_endpoint: str, monkeypatch: 
     for module in (fences, fence_watch):
         monkeypatch.setattr(module, "LOOK_SECONDS", 0.2)
     with sortkey.client(f"{our_endpoint}?store=dynamodb-local") as source, sortkey.client("memory:") as target:
+        source.honour_fences()
         orders(source, rows=30)
         report = StoreCopy(source, target, Options(("orders",)), Notes(), threading.Event()).run("there")
         assert report.fenced_seconds is not None
@@ -321,6 +322,7 @@ def test_a_cut_over_from_a_store_without_fences(our_endpoint: str, monkeypatch: 
             source.put_item(TableName="orders", Item=order(1))
         fences.fences_of(source).lift(tables_to_copy(source, ["orders"]))
         with sortkey.client(f"{our_endpoint}?store=dynamodb-local") as other:
+            other.honour_fences()
             other.put_item(TableName="orders", Item=order(1))
         assert len(rows(target)) == 30
         for name in ("orders", "sortkey-fences"):

@@ -1,9 +1,9 @@
 """Fences in stores that know none: rows in the table `sortkey-fences`, at which clients look before they write.
 
-Sortkey's own engine checks its fences in the transaction of each write. For DynamoDB and other endpoints, a client
-looks at one row: twice a minute at most, and ten times a second while the row says that a fence is to come. So whoever
-raises a fence announces it, waits until every client has looked (`LOOK_SECONDS`), raises it, and waits once more
-(`WATCH_SECONDS`). Clients that are not Sortkey's do not look.
+Sortkey's own engine checks its fences in the transaction of each write. For DynamoDB and other endpoints, the client of
+a session looks at one row: twice a minute at most, and ten times a second while the row says that a fence is to come.
+So whoever raises a fence announces it, waits until every client has looked (`LOOK_SECONDS`), raises it, and waits once
+more (`WATCH_SECONDS`). Clients that are not those of sessions do not look.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from sortkey.client.errors import client_error
-from sortkey.client.stores import Capabilities
 from sortkey.clock import monotonic
 from sortkey.errors import DynamoDBError, TableFencedException, TableMovedException
 from sortkey.expressions.partiql_parser import parse_statement
@@ -56,11 +55,6 @@ class FenceRow(msgspec.Struct, omit_defaults=True):
     """The tables that take none, and where they are."""
 
 
-def needs_watch(store: Capabilities | None) -> bool:
-    """Whether a store has no fences of its own. One that nobody has asked is taken to have them."""
-    return store is not None and not store.fences
-
-
 class FenceWatch:
     """What a client has last seen."""
 
@@ -74,8 +68,8 @@ class FenceWatch:
 
     def seen(self, answer: Mapping[str, Any] | None) -> None:
         """Learn from the answer to a look; None if it failed, as it does where there is no such table."""
-        item = {} if answer is None else answer.get("Item", {})
-        self._row = msgspec.json.decode(item["state"]["S"], type=FenceRow) if item else FenceRow()
+        state = {} if answer is None else answer.get("Item", {}).get("state", {})
+        self._row = msgspec.json.decode(state["S"], type=FenceRow) if "S" in state else FenceRow()
         is_near = self._row.watch_until > _now()
         self._next_look = monotonic() + (WATCH_SECONDS if is_near else LOOK_SECONDS)
 

@@ -37,7 +37,7 @@ from urllib3.exceptions import SSLError as UrllibSSLError
 
 from sortkey.client import errors, own_clients, remote_formats, remote_reads
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
-from sortkey.client.fence_watch import LOOK, WRITES, needs_watch
+from sortkey.client.fence_watch import LOOK, WRITES
 from sortkey.client.interface import Client
 from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, AwsSession
 from sortkey.client.remote_formats import request_body
@@ -72,7 +72,7 @@ class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
             read = self._fast.read(operation, members, binary)
             if read is not None:
                 return read
-        if operation in WRITES and needs_watch(self._capabilities):
+        if self._fences is not None and operation in WRITES:
             if self._fences.is_due:
                 self._fences.seen(self._look(client))
             self._fences.check(operation, members)

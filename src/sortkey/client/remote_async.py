@@ -21,7 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.client import errors, own_clients, remote_formats, remote_reads
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
-from sortkey.client.fence_watch import LOOK, WRITES, needs_watch
+from sortkey.client.fence_watch import LOOK, WRITES
 from sortkey.client.interface import AsyncClient
 from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, AwsSession
 from sortkey.client.remote_formats import request_body
@@ -51,7 +51,7 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
             read = await self._fast.read(operation, members, binary)
             if read is not None:
                 return read
-        if operation in WRITES and needs_watch(self._capabilities):
+        if self._fences is not None and operation in WRITES:
             if self._fences.is_due:
                 self._fences.seen(await self._look(client))
             self._fences.check(operation, members)

@@ -159,7 +159,7 @@ class AnyRemoteClient(AnyClient[R]):
         self._capabilities = self._settings.capabilities
         self._clients: dict[str, Any] = {}
         self._closed = False
-        self._fences = FenceWatch()
+        self._fences: FenceWatch | None = None
         self.meta = ClientMeta(url, self._settings.region)
 
     def __del__(self) -> None:
@@ -167,6 +167,10 @@ class AnyRemoteClient(AnyClient[R]):
         if clients:
             self._abandon(clients)
             warn_unclosed(self, self.meta.endpoint_url)
+
+    def honour_fences(self) -> None:
+        if self._fences is None and not (self._capabilities is None or self._capabilities.fences):
+            self._fences = FenceWatch()
 
     def _abandon(self, clients: dict[str, Any]) -> None:
         """Release the connections of a client that is collected."""

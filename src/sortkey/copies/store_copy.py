@@ -132,10 +132,10 @@ class StoreCopy:
         self._check_forms(shapes)
         if not self._options.follows:
             self._progress.note("changes that are made during the copy are missed")
-        copies = [self._prepared(shape) for shape in shapes]
         ready: list[_TableCopy] = []
+        fenced = None
         try:
-            fenced = None
+            copies = [self._prepared(shape) for shape in shapes]
             with self._following(ready):
                 for copy in copies:
                     self._copy_rows(copy)
@@ -161,8 +161,10 @@ class StoreCopy:
                 raise CopyRefused(f"the target has no table {shape.name}")
         selection = self._options.selection
         copies = [_TableCopy(shape, RowForm(shape, selection), TableRecord("", "", 0.0, 1), None) for shape in shapes]
-        rows, differences = self._compared(copies)
-        self._writer.close()
+        try:
+            rows, differences = self._compared(copies)
+        finally:
+            self._writer.close()
         return Report(rows, 0, differences, monotonic() - began)
 
     def _check_forms(self, shapes: Sequence[TableShape]) -> None:

@@ -6,7 +6,7 @@ change that consumers should see.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from time import sleep
 from typing import Any, Final, NamedTuple
 
@@ -24,7 +24,7 @@ Members = dict[str, Any]
 READY_SECONDS: Final = 600.0
 _POLL_SECONDS: Final = 0.05
 _LONGEST_POLL_SECONDS: Final = 2.0
-_NO_OPERATION: Final = frozenset({"UnknownOperationException", "ValidationException", "AccessDeniedException"})
+_NO_OPERATION: Final = frozenset({"UnknownOperationException", "ValidationException"})
 """How stores answer operations that they do not have, such as those of tags."""
 _INDEXES: Final = ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 _VECTOR_MEMBERS: Final = (
@@ -117,34 +117,36 @@ def shape_of(client: Client, table: str) -> TableShape:
     description = description_of(client, table)
     if description is None:
         raise CopyRefused(f"there is no table {table}")
-    ttl: Mapping[str, Any] = {}
-    if store.ttl:
-        ttl = client.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+    ttl = _asked(client.describe_time_to_live, TableName=table) if store.ttl else {}
+    ttl = ttl.get("TimeToLiveDescription", {})
     is_on = ttl.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
-    has_recovery = False
-    if store.recovery:
-        backups = client.describe_continuous_backups(TableName=table)["ContinuousBackupsDescription"]
-        recovery = backups.get("PointInTimeRecoveryDescription", {})
-        has_recovery = recovery.get("PointInTimeRecoveryStatus") == "ENABLED"
+    backups = _asked(client.describe_continuous_backups, TableName=table) if store.recovery else {}
+    recovery = backups.get("ContinuousBackupsDescription", {}).get("PointInTimeRecoveryDescription", {})
+    has_recovery = recovery.get("PointInTimeRecoveryStatus") == "ENABLED"
     tags = tuple(_tags(client, description["TableArn"]))
     return TableShape(description, ttl.get("AttributeName") if is_on else None, tags, has_recovery)
 
 
-def _tags(client: Client, arn: str) -> Iterable[tuple[str, str]]:
+def _tags(client: Client, arn: str) -> Iterator[tuple[str, str]]:
     token: Members = {}
     while True:
-        try:
-            answer = client.list_tags_of_resource(ResourceArn=arn, **token)
-        except ClientError as error:
-            if code_of(error) not in _NO_OPERATION:
-                raise
-            return
+        answer = _asked(client.list_tags_of_resource, ResourceArn=arn, **token)
         for tag in answer.get("Tags", ()):
             if tag["Key"] != FENCE_TAG and not tag["Key"].startswith("aws:"):
                 yield tag["Key"], tag["Value"]
         if not answer.get("NextToken"):
             return
         token = {"NextToken": answer["NextToken"]}
+
+
+def _asked(operation: Callable[..., Members], **members: Any) -> Members:
+    """The answer; {} of a store that does not have the operation."""
+    try:
+        return operation(**members)
+    except ClientError as error:
+        if code_of(error) not in _NO_OPERATION:
+            raise
+        return {}
 
 
 class Plan(NamedTuple):
