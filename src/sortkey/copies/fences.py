@@ -7,10 +7,11 @@ others there is a row, at which Sortkey's clients look (`client/fence_watch.py`)
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from time import sleep
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import quote
 
 import msgspec
@@ -29,23 +30,29 @@ WATCHED_SECONDS: Final = 300.0
 _MOST_CHARACTERS: Final = 200
 
 
-class Fences(Protocol):
+class Fences(ABC):
     @property
+    @abstractmethod
     def is_exact(self) -> bool:
         """Whether it stops every writer, and none of its writes may still be under way behind the fence."""
 
+    @abstractmethod
     def announce(self, tables: Sequence[TableShape], stopping: threading.Event) -> None:
         """Prepare writers, and wait until they are."""
 
+    @abstractmethod
     def close(self, tables: Sequence[TableShape]) -> None:
         """Fence tables for a moment; returns when it holds."""
 
+    @abstractmethod
     def move(self, tables: Sequence[TableShape], to: str) -> None:
         """Fence tables for good."""
 
+    @abstractmethod
     def lift(self, tables: Sequence[TableShape]) -> None:
         """Let tables take writes again."""
 
+    @abstractmethod
     def is_moved(self, table: TableShape) -> bool:
         """Whether it is fenced for good."""
 
@@ -54,8 +61,10 @@ def fences_of(client: Client) -> Fences:
     return TagFences(client) if client.capabilities().fences else RowFences(client)
 
 
-class TagFences:
-    is_exact = True
+class TagFences(Fences):
+    @property
+    def is_exact(self) -> bool:
+        return True
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -84,8 +93,10 @@ class TagFences:
             self._client.tag_resource(ResourceArn=table.arn, Tags=[{"Key": FENCE_TAG, "Value": value}])
 
 
-class RowFences:
-    is_exact = False
+class RowFences(Fences):
+    @property
+    def is_exact(self) -> bool:
+        return False
 
     def __init__(self, client: Client) -> None:
         self._client = client

@@ -70,6 +70,7 @@ class Progress(Protocol):
 
     def part(self, name: str, unit: str = "") -> Callable[[int, int], None]:
         """A part of the work; what is returned is called with what is done of it, and with the total."""
+        ...
 
 
 class Report(NamedTuple):

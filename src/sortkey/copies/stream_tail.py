@@ -34,6 +34,8 @@ IN_TIME: Final = timedelta(hours=23, minutes=30)
 REFRESH_SECONDS: Final = 5.0
 """Between two looks at the shards."""
 SAVE_SECONDS: Final = 1.0
+POLL_SECONDS: Final = 0.02
+"""While it is waited for quiet."""
 
 _QUIET_SECONDS: Final = {EMBEDDED: 0.0, SORTKEY: 0.0, DYNAMODB_LOCAL: 0.1}
 """In these, a change is in the stream when its write is answered."""
@@ -95,17 +97,15 @@ class StreamTail:
     def drain(self) -> None:
         """Apply all that was written before this call."""
         with self._lock:
-            quiet_since: float | None = None
+            quiet_since = monotonic()
             while not self._stopping.is_set():
-                found, now = self._step(is_fresh=True), monotonic()
-                if found:
-                    quiet_since = None
-                    continue
-                if quiet_since is None:
-                    quiet_since = now
-                if now - quiet_since >= self._quiet:
+                began = monotonic()
+                if self._step(is_fresh=True):
+                    quiet_since = monotonic()
+                elif began - quiet_since >= self._quiet:
                     return
-                self._stopping.wait(0.02)
+                else:
+                    self._stopping.wait(POLL_SECONDS)
 
     def take_touched(self) -> set[bytes]:
         """The fingerprints of the keys that were changed since the last call."""

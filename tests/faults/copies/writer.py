@@ -17,6 +17,7 @@ from botocore.exceptions import ClientError
 
 import sortkey
 from sortkey.client.interface import Client
+from sortkey.model.calls.steps import code_of
 
 TABLE: Final = "things"
 TURN_SECONDS: Final = 0.02
@@ -52,7 +53,7 @@ class Writer:
             try:
                 after = self._change(number, before, kind)
             except ClientError as error:
-                code = error.response["Error"]["Code"]
+                code = code_of(error)
                 if code not in ("TableFencedException", "TableMovedException"):
                     raise
                 if self._fenced_at is None:
