@@ -31,6 +31,7 @@ LAYERS = (
     ("", "public", "testing"),  # `import sortkey`
     ("graphql",),
     ("services",),
+    ("copies",),
     ("feeds",),
     ("patterns", "compat"),
     ("model",),
@@ -61,6 +62,7 @@ IMPURE_HERE = {"sortkey.clock", "sortkey.storage"}
 ONE_WAY = (
     "cli",
     "client",
+    "copies",
     "diagnosis",
     "engine",
     "expressions",

@@ -36,6 +36,8 @@ DynamoDBError                                    code, message, status, retryabl
 ├── RequestLimitExceeded                         retry
 ├── ExpiredIteratorException
 ├── TrimmedDataAccessException
+├── TableFencedException                         retry; a copy is being completed
+├── TableMovedException                          the items are in another store, which the message names
 ├── ServiceUnavailableException                  retry
 └── InternalServerError                          retry
 """
@@ -206,6 +208,17 @@ class ExpiredIteratorException(DynamoDBError):
 
 class TrimmedDataAccessException(DynamoDBError):
     """The requested records are older than the stream's retention."""
+
+
+class TableFencedException(DynamoDBError):
+    """The table takes no writes for a moment, while a copy of it is completed; nothing was written."""
+
+    status = 503
+    retryable = True
+
+
+class TableMovedException(DynamoDBError):
+    """The items of the table are in another store, which the message names; nothing was written."""
 
 
 class ServiceUnavailableException(DynamoDBError):

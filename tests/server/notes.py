@@ -184,6 +184,8 @@ FAILURES: Mapping[str, Any] = {
     "throttled": lambda _: _error("ProvisionedThroughputExceededException"),
     "limited": lambda _: _error("RequestLimitExceeded"),
     "full": lambda _: _error("InternalServerError"),
+    "fenced": lambda _: _error("TableFencedException"),
+    "moved": lambda _: _error("TableMovedException"),
     "rejected": lambda _: _error("ValidationException"),
     "late": lambda _: sk.DeadlineExceeded("not done within 30 s"),
     "away": lambda _: EndpointConnectionError(endpoint_url="http://store"),

@@ -123,6 +123,8 @@ def test_a_missing_body(with_app: WithApp, path: str) -> None:
         ("DELETE", "/notes/s/late", 503, "overloaded"),
         ("DELETE", "/notes/s/away", 503, "store_unavailable"),
         ("DELETE", "/notes/s/full", 503, "store_unavailable"),
+        ("DELETE", "/notes/s/fenced", 503, "store_unavailable"),
+        ("DELETE", "/notes/s/moved", 503, "store_unavailable"),
         ("DELETE", "/notes/s/cursor", 400, "invalid_request"),
         ("DELETE", "/notes/s/conflict", 409, "shelf_full"),
         ("DELETE", "/notes/s/rejected", 500, "internal"),

@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "batch": Command("run a service's batch job, which replaces all that it serves at once", "server"),
     "bench": Command("run the benchmarks of a checkout", "dev"),
     "check": Command("check that a data folder is consistent"),
+    "copy": Command("copy the tables of a store into another one, while they are used", "server"),
     "cost": Command("tell what a service costs a month on DynamoDB", "server"),
     "db": Command("serve DynamoDB's protocol", "endpoint"),
     "dead-letters": Command("list, show, send again or drop what a service's feeds and worker gave up", "server"),

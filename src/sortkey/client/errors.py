@@ -22,6 +22,8 @@ UNMODELLED: Final = frozenset(
         "UnknownOperationException",
         "AccessDeniedException",
         "ServiceUnavailableException",
+        "TableFencedException",
+        "TableMovedException",
     }
 )
 """Codes that the service model lacks; boto3's response has only `Error` for them."""

@@ -111,6 +111,9 @@ class AnyClient(Methods[R]):
         """As `_call`, for an operation of `UNPARSED_READS`; items in the answer are `Unparsed`. `binary` tells whether
         binary may occur in the members; if not, they need no conversion."""
 
+    def honour_fences(self) -> None:
+        """Look at fences before each write, in a store that is known to have none of its own: see `fence_watch`."""
+
     def can_paginate(self, operation_name: str) -> bool:
         """Whether there is a paginator for a method, given by its name."""
         return paginators.can_paginate(operation_name)

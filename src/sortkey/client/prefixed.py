@@ -192,6 +192,9 @@ class AnyPrefixedClient(AnyClient[R], Generic[C, R]):
         puts = self._client.in_process_puts
         return None if puts is None else lambda: PrefixedPuts(puts(), self._names.prefix)
 
+    def honour_fences(self) -> None:
+        self._client.honour_fences()
+
 
 class PrefixedClient(AnyPrefixedClient[Client, dict[str, Any]], Client):
     def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from urllib3.exceptions import SSLError as UrllibSSLError
 
 from sortkey.client import errors, own_clients, remote_formats, remote_reads
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
+from sortkey.client.fence_watch import LOOK, WRITES
 from sortkey.client.interface import Client
 from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, AwsSession
 from sortkey.client.remote_formats import request_body
@@ -71,10 +72,23 @@ class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
             read = self._fast.read(operation, members, binary)
             if read is not None:
                 return read
+        if self._fences is not None and operation in WRITES:
+            if self._fences.is_due:
+                self._fences.seen(self._look(client))
+            self._fences.check(operation, members)
         try:
             answer: dict[str, Any] = getattr(client, METHOD_OF[operation])(**members)
         except ClientError as error:
             raise errors.remote_error(operation, members, error) from None
+        return answer
+
+    @staticmethod
+    def _look(client: Any) -> dict[str, Any] | None:
+        try:
+            answer: dict[str, Any] = with_parsed_items(client.get_item(**LOOK))
+        except (BotoCoreError, ClientError):
+            # No such table, or no right to read it; the write itself finds out what else is wrong.
+            return None
         return answer
 
     def _client(self, service: str) -> Any:

@@ -21,6 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sortkey.client import errors, own_clients, remote_formats, remote_reads
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
+from sortkey.client.fence_watch import LOOK, WRITES
 from sortkey.client.interface import AsyncClient
 from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, AwsSession
 from sortkey.client.remote_formats import request_body
@@ -50,10 +51,23 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
             read = await self._fast.read(operation, members, binary)
             if read is not None:
                 return read
+        if self._fences is not None and operation in WRITES:
+            if self._fences.is_due:
+                self._fences.seen(await self._look(client))
+            self._fences.check(operation, members)
         try:
             answer: dict[str, Any] = await getattr(client, METHOD_OF[operation])(**members)
         except ClientError as error:
             raise errors.remote_error(operation, members, error) from None
+        return answer
+
+    @staticmethod
+    async def _look(client: Any) -> dict[str, Any] | None:
+        try:
+            answer: dict[str, Any] = with_parsed_items(await client.get_item(**LOOK))
+        except (BotoCoreError, ClientError):
+            # No such table, or no right to read it; the write itself finds out what else is wrong.
+            return None
         return answer
 
     async def _client(self, service: str) -> Any:

@@ -11,6 +11,7 @@ from botocore.loaders import Loader, create_loader
 from botocore.session import Session
 
 from sortkey.client import own_clients
+from sortkey.client.fence_watch import FenceWatch
 from sortkey.client.interface import AnyClient, warn_unclosed
 from sortkey.client.methods import R
 from sortkey.client.service_model import ClientMeta
@@ -158,6 +159,7 @@ class AnyRemoteClient(AnyClient[R]):
         self._capabilities = self._settings.capabilities
         self._clients: dict[str, Any] = {}
         self._closed = False
+        self._fences: FenceWatch | None = None
         self.meta = ClientMeta(url, self._settings.region)
 
     def __del__(self) -> None:
@@ -165,6 +167,10 @@ class AnyRemoteClient(AnyClient[R]):
         if clients:
             self._abandon(clients)
             warn_unclosed(self, self.meta.endpoint_url)
+
+    def honour_fences(self) -> None:
+        if self._fences is None and not (self._capabilities is None or self._capabilities.fences):
+            self._fences = FenceWatch()
 
     def _abandon(self, clients: dict[str, Any]) -> None:
         """Release the connections of a client that is collected."""

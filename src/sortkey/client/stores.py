@@ -49,11 +49,17 @@ class Capabilities:
     """Whether the store has point-in-time recovery. In others, a table is created without."""
     regions: bool = True
     """Whether the store has regions, and so replicas. In others, a table is created without."""
+    fences: bool = False
+    """Whether the store itself refuses writes to a table with a fence. For others, clients look at `sortkey-fences`."""
 
 
-EMBEDDED: Final = Capabilities("the embedded engine", multi_attribute_index_keys=True, ties_by_hash=True, regions=False)
+EMBEDDED: Final = Capabilities(
+    "the embedded engine", multi_attribute_index_keys=True, ties_by_hash=True, regions=False, fences=True
+)
 EMBEDDED_REGIONS: Final = replace(EMBEDDED, store="the embedded engine with regions", regions=True)
-SORTKEY: Final = Capabilities("a Sortkey endpoint", multi_attribute_index_keys=True, ties_by_hash=True, regions=False)
+SORTKEY: Final = Capabilities(
+    "a Sortkey endpoint", multi_attribute_index_keys=True, ties_by_hash=True, regions=False, fences=True
+)
 SORTKEY_REGIONS: Final = replace(SORTKEY, store="a Sortkey endpoint with regions", regions=True)
 AWS: Final = Capabilities("DynamoDB", multi_attribute_index_keys=True)
 DYNAMODB_LOCAL: Final = Capabilities("DynamoDB Local", vectors=False, recovery=False, regions=False)

@@ -50,6 +50,8 @@ _BROKEN: Final = frozenset({"InternalServerError", "ServiceUnavailable", "Servic
 """Errors of the store itself, such as a full disk."""
 
 _NO_TABLE: Final = "ResourceNotFoundException"
+_FENCED: Final = "TableFencedException"
+_MOVED: Final = "TableMovedException"
 
 _FIELD: Final = re.compile(r"(?s)(.*) - at `(?:key in )?\$(.*?)`")
 """msgspec's message, and the field that it names at the end."""
@@ -137,6 +139,12 @@ def _store_error(error: ClientError, request_id: str) -> ErrorAnswer:
         return overloaded("The store is overloaded; try again.")
     if code in _BROKEN:
         return overloaded("The store failed; try again.", UNAVAILABLE, logged=True)
+    if code == _FENCED:
+        return overloaded("The store is being moved; try again.", UNAVAILABLE)
+    if code == _MOVED:
+        return overloaded(
+            "The store has moved. Starting the server with the new store serves it.", UNAVAILABLE, logged=True
+        )
     if code == _NO_TABLE:
         return overloaded(
             "A table of the service is missing in the store: it was deleted, or is being created."

@@ -29,6 +29,7 @@ from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams.stream_reader import TRIM_MARK, Shard, is_expired
 from sortkey.engine.tables import expiry_index
 from sortkey.engine.tables.core import Core, release_space
+from sortkey.engine.tables.fence import is_fenced
 from sortkey.engine.tables.table import Table
 from sortkey.limits import TRANSACTION_TOKEN_SECONDS
 from sortkey.storage import Transaction, after_prefix, ascending
@@ -53,11 +54,13 @@ def expire_items(core: Core) -> Iterator[None]:
 
 
 def _has_expired_items(snapshot: Transaction, table: Table, now: float) -> bool:
-    return table.ttl_attribute is not None and bool(expiry_index.due(snapshot, table, now, limit=1))
+    if table.ttl_attribute is None or is_fenced(table, now):
+        return False
+    return bool(expiry_index.due(snapshot, table, now, limit=1))
 
 
 def _remove_items(_core: Core, batch: WriteBatch, table: Table) -> None:
-    if table.ttl_attribute is None:
+    if table.ttl_attribute is None or is_fenced(table, batch.now):
         return
     for entry, row_key in expiry_index.due(batch.transaction, table, batch.now, CHUNK_ITEMS):
         found = write.Found(table, row_key, batch.get(row_key))

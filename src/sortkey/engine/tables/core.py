@@ -21,6 +21,7 @@ from sortkey.engine.rows import records
 from sortkey.engine.rows.catalog_entries import TableEntry
 from sortkey.engine.rows.partition_loads import PartitionLoads
 from sortkey.engine.rows.write_batch import StreamSignal, WriteBatch
+from sortkey.engine.tables.fence import fence_error, has_fence
 from sortkey.engine.tables.table import Table
 from sortkey.errors import InternalServerError, ResourceInUseException, ResourceNotFoundException
 from sortkey.storage import DAMAGED_PAGE, Store, Transaction, ascending
@@ -98,17 +99,18 @@ class Core:
         return f"arn:aws:dynamodb:{self.settings.region}:{self.settings.account}:table/{name}"
 
 
-_Loaded = tuple[bytes | None, dict[str, Table], dict[str, Table]]
-"""A version of the catalog, its tables that can be used, and those that are not filled yet."""
+_Loaded = tuple[bytes | None, dict[str, Table], dict[str, Table], dict[str, Table]]
+"""A version of the catalog, its tables that can be used, those that are not filled yet, and those of the first that
+have no fence."""
 
 
 class Catalog:
     def __init__(self) -> None:
-        self._cached: _Loaded = (None, {}, {})
+        self._cached: _Loaded = (None, {}, {}, {})
 
     def tables(self, transaction: Transaction) -> Mapping[str, Table]:
         """All tables as this transaction sees them, also those that are not filled yet."""
-        _, usable, unfilled = self._at(transaction.get(records.CATALOG_VERSION), transaction)
+        _, usable, unfilled, _ = self._at(transaction.get(records.CATALOG_VERSION), transaction)
         return usable | unfilled if unfilled else usable
 
     def usable_tables(self, transaction: Transaction) -> Mapping[str, Table]:
@@ -117,7 +119,7 @@ class Catalog:
 
     def tables_at(self, version: bytes | None, transaction: Transaction) -> Mapping[str, Table]:
         """The same, for a caller that has read the version already."""
-        cached, tables, _ = self._cached
+        cached, tables, _, _ = self._cached
         return tables if cached == version else self._at(version, transaction)[1]
 
     def _at(self, version: bytes | None, transaction: Transaction) -> _Loaded:
@@ -126,7 +128,8 @@ class Catalog:
             loaded = _load(transaction)
             usable = {name: table for name, table in loaded.items() if table.entry.is_filled}
             unfilled = {name: table for name, table in loaded.items() if not table.entry.is_filled}
-            self._cached = cached = (version, usable, unfilled)
+            unfenced = {name: table for name, table in usable.items() if not has_fence(table)}
+            self._cached = cached = (version, usable, unfilled, unfenced)
         return cached
 
     def last_seen(self, name: str) -> Table | None:
@@ -141,14 +144,18 @@ class Catalog:
         return require_table(self.usable_tables(transaction), name)
 
     def require_in(self, batch: WriteBatch, name: str) -> Table:
-        """The same, as a write batch sees it, which has read the version once for all of its writes."""
-        version, tables, _ = self._cached
+        """The table to write to, as a write batch sees it, which has read the version once for all of its writes.
+        Raises the error of its fence if it has one."""
+        version, _, _, unfenced = self._cached
         if version != batch.catalog_version:
-            return require_table(self.tables_at(batch.catalog_version, batch.transaction), name)
+            unfenced = self._at(batch.catalog_version, batch.transaction)[3]
         # Not by calls: every write comes here.
-        table = tables.get(name)
+        table = unfenced.get(name)
         if table is None:
-            raise not_found()
+            table = require_table(self.tables_at(batch.catalog_version, batch.transaction), name)
+            error = fence_error(table, batch.now)
+            if error is not None:
+                raise error
         return table
 
     def require_named(self, transaction: Transaction, name: str) -> Table:

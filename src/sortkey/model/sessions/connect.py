@@ -86,6 +86,7 @@ def connect(
     client = open_client(url, session=session, config=config, faults=faults)
     try:
         context = settings.context(client.capabilities())
+        client.honour_fences()
     except BaseException:
         client.close()
         raise
@@ -138,6 +139,7 @@ class PendingSession:
         client = async_client(self._url, session=self._aws_session, config=self._config, faults=self._faults)
         try:
             context = self._options.context(await client.capabilities())
+            client.honour_fences()
         except BaseException:
             await client.close()
             raise
