@@ -17,8 +17,8 @@ from botocore.config import Config
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 
-from sortkey_services import object_storage
-from sortkey_services.object_storage import Address
+from sortkey import object_storage
+from sortkey.object_storage import Address
 
 CREDENTIALS: Final = {
     "AWS_ACCESS_KEY_ID": "testing",
