@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.cli.main import main
+from sortkey.storage import restore
 from sortkey.storage.copy_places import copy_place, time_text
 from tests.object_storage import Bucket, rejected
 
@@ -24,6 +26,7 @@ Printed = pytest.CaptureFixture[str]
 
 class Note(sk.Item, table="backup-notes"):
     name: str
+    text: str = ""
     key = sk.Key("NOTE#{name}")
 
 
@@ -214,3 +217,24 @@ def test_a_failure_is_a_line_and_the_copies_go_on(bucket: Bucket, folder: Path, 
     backup.send_signal(signal.SIGINT)
     assert backup.communicate(timeout=60) == ("", "")
     assert backup.returncode == 0
+
+
+# A kill comes at any moment: between two copies, while one is compressed or sent, or while an older one is removed.
+@pytest.mark.slow
+def test_what_is_a_copy_after_kills_is_whole(folder: Path, place: str, tmp_path: Path, started: list[Backup]) -> None:
+    with sk.connect(folder, tables=[Note]) as db:
+        for number in range(20):
+            db.put(Note(name=f"{number}", text=os.urandom(100_000).hex()))
+    for wait in (0.0, 0.02, 0.05, 0.1, 0.2):
+        backup = Backup(folder, place, "--every", "1s", "--keep", "2")
+        started.append(backup)
+        time.sleep(wait)  # the kill's moment, for which nothing waits
+        backup.kill()
+        backup.wait()
+    assert main(["backup", str(folder), place, "--keep", "3"]) == 0
+    copies = copy_place(place).copies()
+    assert 1 <= len(copies) <= 3
+    for number, copy in enumerate(copies):
+        restored = tmp_path / f"restored-{number}"
+        restore(copy.packed, restored, lambda _: None, lambda *_: None)
+        assert len(names(restored)) == 21
