@@ -13,7 +13,7 @@ OTHER  := $(addprefix --ignore=tests/,browser faults oracle)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test again quick fuzz simulate flips crash soak takeover beside stores lint format docs bench lock console oracle engines kafka postgres ministack browser clean
+.PHONY: help run test again quick fuzz simulate flips crash soak takeover beside stores lint format docs bench lock console oracle engines kafka postgres ministack browser deployment clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -23,7 +23,7 @@ run: $(RUNS) ## Serve everything on ./data, with demonstration data
 
 # Three workers for two cores: a third of the time is waiting for other processes (25 minutes with two, 17 with three).
 # Each begins with a third of the tests in their order, so that few workers start the servers of a folder.
-test: $(READY) oracle kafka postgres ministack browser ## Run every test, the unit tests on every Python there is
+test: $(READY) oracle kafka postgres ministack browser deployment ## Run every test, the unit tests on every Python there is
 	$(BIN)/python -m pytest -n 3 --dist worksteal -rs || $(MAKE) --no-print-directory again
 	@set -e; tools/pythons.sh $(BIN)/python | while read -r python; do \
 	    echo "unit tests on $$("$$python" --version)"; \
@@ -91,6 +91,9 @@ lock: ## Resolve the locked requirements again, to the newest versions
 	echo "setuptools" | $(LOCK) --constraint requirements.txt --extra server --extra batch --extra graphql \
 	    --output-file requirements-run.txt pyproject.toml -
 	echo "setuptools" | $(LOCK) --constraint requirements.txt --extra docs --output-file requirements-docs.txt pyproject.toml -
+	echo "setuptools" | $(LOCK) --constraint requirements.txt --extra all --output-file requirements-image.txt pyproject.toml -
+	printf 'check-jsonschema\nhadolint-bin\nkubernetes-validate\n' | $(LOCK) --upgrade \
+	    --output-file requirements-deployment.txt -
 	echo "ministack" | $(LOCK) --upgrade --output-file requirements-ministack.txt -
 
 # Its output is in the repository and in the package, so that nobody else needs npm. A test compares the two.
@@ -118,6 +121,9 @@ ministack: $(READY) ## Install MiniStack, which the test of a schedule that fire
 browser: ## Fetch Chromium and axe-core, which the tests of pages use
 	@tools/chromium.sh || true
 	@tools/console.sh packages || true
+
+deployment: $(READY) ## Fetch what checks the files of deploy/: hadolint, promtool and others
+	@$(BIN)/python -m tests.deployment.checkers || true
 
 clean: ## Remove what the other targets made, except ./data
 	rm -rf $(VENV) $(VENV)-3.* .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist site src/*.egg-info

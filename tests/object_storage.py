@@ -16,8 +16,8 @@ import botocore.session
 import pytest
 from botocore.config import Config
 
-from sortkey_services import object_storage
-from sortkey_services.object_storage import Address
+from sortkey import object_storage
+from sortkey.object_storage import Address
 
 CREDENTIALS: Final = {
     "AWS_ACCESS_KEY_ID": "testing",

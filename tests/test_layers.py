@@ -42,11 +42,17 @@ LAYERS = (
     ("expressions",),
     ("storage",),
     ("values",),
-    ("errors", "limits", "clock", "extras"),
+    ("errors", "limits", "clock", "extras", "object_storage"),
 )
 
 # The framework's modules that services may import, besides `import sortkey as sk`: each lists its names in `__all__`.
-PUBLIC_MODULES = ("sortkey.clock", "sortkey.graphql.endpoint", "sortkey.graphql.schema", "sortkey.services.pages")
+PUBLIC_MODULES = (
+    "sortkey.clock",
+    "sortkey.graphql.endpoint",
+    "sortkey.graphql.schema",
+    "sortkey.object_storage",
+    "sortkey.services.pages",
+)
 
 DEPTH = {layer: depth for depth, layers in enumerate(LAYERS) for layer in layers}
 

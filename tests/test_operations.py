@@ -1,10 +1,9 @@
-"""What the operations page tells to run, runs; what it tells to watch, exists."""
+"""What the operations page tells to run, runs."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,8 +16,6 @@ from tests.wire.serving import ServerProcess
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "operate" / "operations.md").read_text(encoding="utf-8")
-
-METRIC = re.compile(r"\bsortkey_[a-z_]+")
 
 
 class Note(sk.Item, table="operations-notes"):
@@ -93,37 +90,3 @@ def test_the_nightly_script_runs_beside_the_service(folder: Path, server: Server
         with sk.connect(server.url) as db:
             db.put(Note(name="another"))
     assert len(list((folder / "backups").iterdir())) == 1
-
-
-def test_the_metrics_are_those_of_the_other_pages() -> None:
-    names = (
-        "operate/endpoint.md",
-        "operate/server.md",
-        "operate/kafka-worker.md",
-        "guides/change-feeds.md",
-        "guides/schedules.md",
-    )
-    pages = "".join((DOCS / name).read_text(encoding="utf-8") for name in names)
-    named = {name.removesuffix("_bucket") for name in METRIC.findall(PAGE)}
-    assert len(named) > 10
-    assert named - set(METRIC.findall(pages)) == set()
-
-
-# systemd itself reads the units; their program need not be installed.
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_the_units_are_sound(tmp_path: Path) -> None:
-    unit, up = block("ini", "sortkey db"), block("ini", "sortkey up")
-    for name, text in (("db", unit), ("up", re.sub(r"ExecStart=.*\n", up, unit))):
-        file = tmp_path / f"sortkey-{name}.service"
-        file.write_text(text.replace("/opt/sortkey/bin/sortkey", "/bin/true"), encoding="utf-8")
-        done = subprocess.run(["systemd-analyze", "verify", str(file)], capture_output=True, text=True, timeout=60)
-        assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.slow
-def test_the_units_commands_parse() -> None:
-    """Their arguments exist."""
-    for command in re.findall(r"^ExecStart=/opt/sortkey/bin/(sortkey .*)$", PAGE, re.MULTILINE):
-        done = subprocess.run([sys.executable, "-m", *command.split(), "--help"], capture_output=True, text=True)
-        assert done.returncode == 0
-        assert [option for option in re.findall(r"--[a-z-]+", command) if option not in done.stdout] == []

@@ -1,21 +1,32 @@
-"""`sortkey backup` and `sortkey restore`."""
+"""`sortkey backup` and `sortkey restore`: files, places of copies, and copies at an interval."""
 
 from __future__ import annotations
 
 import gzip
+import os
+import signal
+import subprocess
 import sys
+import time
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 import sortkey as sk
 from sortkey.cli.main import main
+from sortkey.storage import restore
+from sortkey.storage.copy_places import copy_place, time_text
+from tests.object_storage import Bucket, rejected
 
 Printed = pytest.CaptureFixture[str]
 
 
 class Note(sk.Item, table="backup-notes"):
     name: str
+    text: str = ""
     key = sk.Key("NOTE#{name}")
 
 
@@ -92,3 +103,138 @@ def test_a_terminal_shows_a_bar(folder: Path, tmp_path: Path, monkeypatch: pytes
     shown = capsys.readouterr().err
     assert "copied: ━━━" in shown
     assert shown.endswith("\r\x1b[K")
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "folder":
+        return str(tmp_path / "copies")
+    bucket: Bucket = request.getfixturevalue("bucket")
+    return f"s3://{bucket.name}/copies"
+
+
+def add(folder: Path, name: str) -> None:
+    with sk.connect(folder, tables=[Note]) as db:
+        db.put(Note(name=name))
+
+
+def names(folder: Path) -> list[str]:
+    with sk.connect(folder, tables=[Note]) as db:
+        return sorted(note.name for note in db.scan(Note))
+
+
+def test_a_place_keeps_copies_of_several_times(folder: Path, place: str, tmp_path: Path, capsys: Printed) -> None:
+    assert main(["backup", str(folder), place, "--keep", "2"]) == 0
+    (first,) = copy_place(place).copies()
+    assert capsys.readouterr().out == f"{first.packed.name}: {first.packed.size:,} bytes\n"
+    add(folder, "b")
+    assert main(["backup", str(folder), place, "--keep", "2"]) == 0
+    between = (first.at + copy_place(place).copies()[1].at) / 2
+    at = f"{time_text(between).removesuffix('Z')}.{int(between % 1 * 1e6):06}+00:00"
+    assert main(["restore", f"{place}@{at}", str(tmp_path / "then")]) == 0
+    assert main(["restore", place, str(tmp_path / "now")]) == 0
+    assert capsys.readouterr().out.endswith("1 table, 2 items, 0 index rows: 0 problems\n")
+    assert (names(tmp_path / "then"), names(tmp_path / "now")) == (["a"], ["a", "b"])
+    assert main(["backup", str(folder), place, "--keep", "1"]) == 0
+    assert len(copy_place(place).copies()) == 1
+    assert main(["restore", f"{place}@2026-01-01T00:00:00Z", str(tmp_path / "before")]) == 2
+    assert f"{place}" in capsys.readouterr().err
+
+
+def test_wrong_places_are_one_line(folder: Path, bucket: Bucket, tmp_path: Path, capsys: Printed) -> None:
+    place = f"s3://{bucket.name}/copies/"
+    for arguments, error in [
+        (["backup", folder, place, "--keep", "0"], "--keep must be at least 1"),
+        (["backup", folder, place, "--replace"], "--replace is for a file; a place of copies keeps --keep N of them"),
+        (["backup", folder, "gs://b/k"], "gs://b/k: gs:// cannot be read; name a path, or s3://bucket/key"),
+        (["restore", place, tmp_path / "y"], f"there is no copy in {place}; sortkey backup makes them"),
+        (["restore", f"{place}@2026-08-24", tmp_path / "y"], "'2026-08-24' is no time with an offset; write @2026-"),
+    ]:
+        assert main(list(map(str, arguments))) == 2
+        assert capsys.readouterr().err.startswith(f"sortkey {arguments[0]}: {error}")
+    with pytest.raises(SystemExit):
+        main(["backup", str(folder), place, "--every", "15"])
+    assert "argument --every: '15' is no duration; write 30s, 15m, 6h or 1d" in capsys.readouterr().err
+
+
+class Backup(subprocess.Popen[str]):
+    """`sortkey backup --every`, which has looked at the place."""
+
+    def __init__(self, *arguments: str | Path) -> None:
+        command = [sys.executable, "-m", "sortkey", "backup", *map(str, arguments)]
+        super().__init__(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
+        assert self.stdout is not None
+        self.url = self.stdout.readline().removeprefix("ready ").strip()
+
+    def metrics(self) -> str:
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=60) as answer:
+            return str(answer.read().decode())
+
+    def next_error(self) -> str:
+        errors: IO[str] | None = self.stderr
+        assert errors is not None
+        return errors.readline()
+
+
+@pytest.fixture
+def started() -> Iterator[list[Backup]]:
+    processes: list[Backup] = []
+    yield processes
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.slow
+def test_copies_come_until_sigterm(folder: Path, place: str, started: list[Backup]) -> None:
+    backup = Backup(folder, place, "--every", "1s", "--keep", "2")
+    started.append(backup)
+    while 'sortkey_backups_total{outcome="ok"} 3' not in (found := backup.metrics()):
+        assert 'outcome="failed"} 0' in found
+    assert "sortkey_backup_copies 2\n" in found
+    backup.send_signal(signal.SIGTERM)
+    assert backup.communicate(timeout=60) == ("", "")
+    assert backup.returncode == 0
+    assert len(copy_place(place).copies()) == 2
+
+
+@pytest.mark.slow
+def test_a_failure_is_a_line_and_the_copies_go_on(bucket: Bucket, folder: Path, started: list[Backup]) -> None:
+    broken = [True]
+    bucket.server.answer = lambda request: (
+        rejected("403 Forbidden", "AccessDenied") if broken[0] and request.method == "PUT" else None
+    )
+    place = f"s3://{bucket.name}/copies/"
+    backup = Backup(folder, place, "--every", "1h")
+    started.append(backup)
+    line = backup.next_error()
+    assert line.startswith(f"sortkey backup: {place}2")
+    assert "access is denied; allow s3:ListBucket" in line
+    assert line.endswith("; the next attempt is in 1 s\n")
+    broken[0] = False
+    while 'sortkey_backups_total{outcome="ok"} 1' not in backup.metrics():
+        pass
+    backup.send_signal(signal.SIGINT)
+    assert backup.communicate(timeout=60) == ("", "")
+    assert backup.returncode == 0
+
+
+# A kill comes at any moment: between two copies, while one is compressed or sent, or while an older one is removed.
+@pytest.mark.slow
+def test_what_is_a_copy_after_kills_is_whole(folder: Path, place: str, tmp_path: Path, started: list[Backup]) -> None:
+    with sk.connect(folder, tables=[Note]) as db:
+        for number in range(20):
+            db.put(Note(name=f"{number}", text=os.urandom(100_000).hex()))
+    for wait in (0.0, 0.02, 0.05, 0.1, 0.2):
+        backup = Backup(folder, place, "--every", "1s", "--keep", "2")
+        started.append(backup)
+        time.sleep(wait)  # the kill's moment, for which nothing waits
+        backup.kill()
+        backup.wait()
+    assert main(["backup", str(folder), place, "--keep", "3"]) == 0
+    copies = copy_place(place).copies()
+    assert 1 <= len(copies) <= 3
+    for number, copy in enumerate(copies):
+        restored = tmp_path / f"restored-{number}"
+        restore(copy.packed, restored, lambda _: None, lambda *_: None)
+        assert len(names(restored)) == 21

@@ -8,23 +8,20 @@ and is gone with the process that started it.
 
 from __future__ import annotations
 
-import fcntl
 import os
-import shutil
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from tests.maven import REPOSITORY, Unavailable, cache_folder, free_port
+from tests.environments import environment
+from tests.maven import REPOSITORY, Unavailable, free_port
 
 REQUIREMENTS: Final = REPOSITORY / "requirements-ministack.txt"
-INSTALL_SECONDS: Final = 240
 START_SECONDS: Final = 60
 
 # It ends when the pipe to its guard closes, however the test process came to its end.
@@ -32,39 +29,8 @@ GUARD: Final = '"$@" </dev/null & child=$!; cat >/dev/null; kill "$child"; wait 
 
 
 def install() -> Path:
-    """The folder of its environment, which is made if it is missing or has other versions."""
-    folder = cache_folder() / "ministack"
-    folder.mkdir(parents=True, exist_ok=True)
-    ready = folder / ".ready"
-    wanted = blake2b(REQUIREMENTS.read_bytes()).hexdigest()
-    # Test workers start together; one installs, the others wait for it. Beside the folder: uv locks `.lock` inside.
-    with folder.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not ready.exists() or ready.read_text() != wanted:
-            _install(folder)
-            ready.write_text(wanted)
-    return folder
-
-
-def _install(folder: Path) -> None:
-    python = str(folder / "bin" / "python")
-    if shutil.which("uv") is None:
-        make, pip = [sys.executable, "-m", "venv", str(folder)], [python, "-m", "pip", "install"]
-    else:
-        make = ["uv", "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(folder)]
-        pip = ["uv", "pip", "install", "--python", python]
-    _run(make)
-    _run([*pip, "--quiet", "--require-hashes", "--requirement", str(REQUIREMENTS)])
-
-
-def _run(command: list[str]) -> None:
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=INSTALL_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        raise Unavailable(f"it could not be installed within {INSTALL_SECONDS} s") from error
-    except subprocess.CalledProcessError as error:
-        last_line = (error.stdout + error.stderr).strip().rpartition("\n")[2]
-        raise Unavailable(f"it could not be installed: {last_line}") from error
+    """The folder of its environment."""
+    return environment("ministack", REQUIREMENTS)
 
 
 @contextmanager

@@ -16,6 +16,9 @@ DEFAULT_FOLDER: Final = Path("data")
 _HOST_NAME: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?", re.ASCII)
 _ORIGIN: Final = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
 
+_DURATION: Final = re.compile(r"(\d+)([smhd])")
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
 _CLEAR_LINE: Final = "\r\x1b[K"
 _BAR_WIDTH: Final = 30
 
@@ -91,6 +94,14 @@ def host_name(text: str) -> str:
     if not _HOST_NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a host name; give it without scheme and port")
     return text
+
+
+def duration(text: str) -> float:
+    """`15m` in seconds."""
+    found = _DURATION.fullmatch(text)
+    if found is None or not int(found[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 30s, 15m, 6h or 1d")
+    return float(int(found[1]) * _UNITS[found[2]])
 
 
 def announce(url: str) -> None:

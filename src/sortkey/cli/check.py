@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from sortkey.cli.arguments import Parser, clear_progress, print_error, show_progress
+from sortkey.diagnosis.finding import counted
 from sortkey.engine.check.database_check import CheckReport, check
 from sortkey.engine.check.discard import Discarded, discard_damaged
 from sortkey.storage import StorageError
@@ -49,7 +50,3 @@ def show(report: CheckReport) -> None:
         f"{counted(report.tables, 'table')}, {counted(report.items, 'item')}, "
         f"{counted(report.index_rows, 'index row')}: {counted(len(report.problems), 'problem')}\n"
     )
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -9,13 +9,16 @@ It changes nothing, except with `--write`.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import msgspec
 
-from sortkey.cli.arguments import DEFAULT_FOLDER, Parser, print_error
+from sortkey.cli.arguments import DEFAULT_FOLDER, Parser, duration, print_error
 from sortkey.client import stores
 from sortkey.client.stores import StoreAddress
 from sortkey.clock import Clock, SystemClock
@@ -23,6 +26,7 @@ from sortkey.diagnosis.endpoint import examine_endpoint, examine_write
 from sortkey.diagnosis.finding import Finding, Status
 from sortkey.diagnosis.folder import examine_folder
 from sortkey.diagnosis.machine import ClockWatch, examine_machine
+from sortkey.diagnosis.restore_drill import DAY_SECONDS, examine_copies
 
 _SUBJECT_WIDTH: Final = 15
 
@@ -41,6 +45,18 @@ def add_arguments(command: Parser) -> None:
         help="a data folder, which may be in use, or an endpoint (./data if there)",
     )
     command.add_argument("--write", metavar="TABLE", help="at an endpoint: put an item into this table, and delete it")
+    command.add_argument(
+        "--restore-drill",
+        metavar="PLACE",
+        help="restore the newest copy in a folder or s3://bucket/prefix into a temporary folder, and check it",
+    )
+    command.add_argument(
+        "--max-age",
+        metavar="TIME",
+        type=duration,
+        default=DAY_SECONDS,
+        help="how old that copy may be: 45m, 6h or 2d (1d)",
+    )
     command.add_argument("--json", metavar="FILE", help="write the findings to this file; - is standard output")
 
 
@@ -53,7 +69,12 @@ def run(arguments: argparse.Namespace) -> int:
         return print_error("doctor", f"{store.url} exists only in the process that opens it: name a folder or a URL")
     if arguments.write is not None and (store is None or store.remote is None):
         return print_error("doctor", "--write needs the URL of an endpoint")
-    diagnosis = diagnose(store, arguments.write, SystemClock())
+    clock = SystemClock()
+    diagnosis = diagnose(store, arguments.write, clock)
+    if arguments.restore_drill is not None:
+        with ending_on_sigterm():
+            copies = examine_copies(arguments.restore_drill, arguments.max_age, clock)
+        diagnosis = with_findings(diagnosis, copies)
     try:
         show(diagnosis, arguments.json)
     except OSError as error:
@@ -78,8 +99,26 @@ def diagnose(store: StoreAddress | None, table: str | None, clock: Clock) -> Dia
         if table is not None:
             findings.append(examine_write(store.url, store.remote, store.prefix + table))
     findings.append(watch.finding())
-    fit = all(finding.status is not Status.FAIL for finding in findings)
-    return Diagnosis(None if store is None else store.url, fit, findings)
+    return with_findings(Diagnosis(None if store is None else store.url, True, []), findings)
+
+
+def with_findings(diagnosis: Diagnosis, further: list[Finding]) -> Diagnosis:
+    fit = diagnosis.fit and all(finding.status is not Status.FAIL for finding in further)
+    return Diagnosis(diagnosis.target, fit, [*diagnosis.findings, *further])
+
+
+@contextmanager
+def ending_on_sigterm() -> Iterator[None]:
+    """As at an interrupt from the keyboard, temporary files are removed."""
+
+    def end(*_: object) -> NoReturn:
+        sys.exit(128 + signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def show(diagnosis: Diagnosis, file: str | None) -> None:

@@ -1,5 +1,5 @@
-"""A finding of `sortkey doctor`: what was examined, whether it is fit, and what to do if it is not; with bytes and
-seconds as people read them."""
+"""A finding of `sortkey doctor`: what was examined, whether it is fit, and what to do if it is not; with bytes,
+seconds and counts as people read them."""
 
 from __future__ import annotations
 
@@ -53,3 +53,7 @@ def seconds_text(seconds: float) -> str:
     if seconds >= 1:
         return f"{seconds:,.1f} s"
     return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} µs"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

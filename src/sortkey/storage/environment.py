@@ -317,6 +317,12 @@ def _open(
         except DAMAGED_PAGE as error:
             raise damaged_folder(path, str(error)) from error
         except lmdb.Error as error:
+            if os.strerror(errno.EAGAIN) in str(error):
+                # A reader's place in the lock file is that of its process id.
+                raise StorageError(
+                    f"cannot open the data folder {path}: a process of another container, with the same process id "
+                    f"{os.getpid()}, has it open; let the containers share their process ids"
+                ) from error
             raise StorageError(f"cannot open the data folder {path}: {error}") from error
 
 

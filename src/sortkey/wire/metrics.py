@@ -33,6 +33,7 @@ FAMILIES: Final[Families] = {
     "sortkey_commits_total": ("counter", "Transactions committed; all writes that wait share one."),
     "sortkey_queued_writes": ("gauge", "Writes accepted and not yet durable."),
     "sortkey_store_bytes": ("gauge", "What the data occupies."),
+    "sortkey_store_free_bytes": ("gauge", "What is free on the data folder's disk."),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import shutil
 import socket
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -113,7 +114,10 @@ class Server(HttpServer):
         return merged([self._samples(), *self._other_workers.samples()])
 
     def _samples_of_all_workers(self) -> Samples:
-        shared = {"sortkey_store_bytes": float(self._database.store.bytes_used())}
+        store = self._database.store
+        shared = {"sortkey_store_bytes": float(store.bytes_used())}
+        if store.path is not None:
+            shared["sortkey_store_free_bytes"] = float(shutil.disk_usage(store.path).free)
         own = self._samples() | self._hottest_samples()
         return merged([own, *self._other_workers.samples()]) | shared
 

@@ -23,11 +23,11 @@ from rich.console import Console
 from rich.table import Table
 
 import sortkey as sk
+from sortkey.object_storage import ObjectError, parse_source
 from sortkey_services.goals.batch.batch_run import BatchRejected, parse_as_of, parse_month
 from sortkey_services.goals.batch.engine import ENGINES
 from sortkey_services.goals.model import OUTCOMES, TABLES, views
 from sortkey_services.goals.service import read_settings
-from sortkey_services.object_storage import ObjectError, parse_source
 
 if TYPE_CHECKING:
     # Installed with `batch` only.

@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Protocol, runtime_checkable
 
+from sortkey.object_storage import StoredObject
 from sortkey_services.goals.batch.batch_run import BatchRejected
-from sortkey_services.object_storage import StoredObject
 
 ENGINES: Final = ("duckdb", "spark")
 _PACKAGES: Final = {"duckdb": ("DuckDB", "batch"), "pyspark": ("PySpark", "spark"), "py4j": ("PySpark", "spark")}

@@ -24,10 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as types
 
-from sortkey_services.goals.batch.batch_run import BatchFailed, BatchRejected, BatchRun, NotReconciled
-from sortkey_services.goals.batch.engine import Engine, GoldFile
-from sortkey_services.goals.event import MAX_ID_BYTES, error_in_id
-from sortkey_services.object_storage import (
+from sortkey.object_storage import (
     THREADS,
     Address,
     ObjectError,
@@ -38,6 +35,9 @@ from sortkey_services.object_storage import (
     copied,
     is_hidden,
 )
+from sortkey_services.goals.batch.batch_run import BatchFailed, BatchRejected, BatchRun, NotReconciled
+from sortkey_services.goals.batch.engine import Engine, GoldFile
+from sortkey_services.goals.event import MAX_ID_BYTES, error_in_id
 
 MAX_TEXT: Final = 10_000
 MAX_GOALS: Final = 500

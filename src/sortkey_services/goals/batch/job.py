@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from botocore.exceptions import BotoCoreError, ClientError
 
 import sortkey as sk
+from sortkey.object_storage import Address
 from sortkey_services.goals.batch.batch_run import (
     BatchFailed,
     BatchRejected,
@@ -34,7 +35,6 @@ from sortkey_services.goals.batch.reached_goals import note_reached
 from sortkey_services.goals.batch.reconciliation import Reconciled, Reconciler
 from sortkey_services.goals.model import TABLES, PersonView, views
 from sortkey_services.goals.rules import Rule, Rules, RulesError, read_rules
-from sortkey_services.object_storage import Address
 
 _PART: Final = 1_000
 """Persons that are made at a time, in a thread beside the event loop."""

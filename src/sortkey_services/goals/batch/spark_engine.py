@@ -23,9 +23,9 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
+from sortkey.object_storage import ObjectStorage, StoredObject
 from sortkey_services.goals.batch.batch_run import BatchFailed, BatchRejected
 from sortkey_services.goals.batch.engine import GoldFile, Row
-from sortkey_services.object_storage import ObjectStorage, StoredObject
 
 HERE: Final = "local[*,4]"
 """All processors of this machine; a task that fails is tried up to four times."""

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
-from sortkey_services.object_storage import is_hidden
+from sortkey.object_storage import is_hidden
 
 COLUMNS: Final = ("store", "product", "channel", "kind", "action", "amount", "currency", "effectiveAt")
 REQUIRED: Final = ("store", "product")

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from sortkey_services.object_storage import (
+from sortkey.object_storage import (
     Address,
     Copies,
     ObjectError,

@@ -19,6 +19,7 @@ import pyspark
 import pytest
 
 import sortkey as sk
+from sortkey.object_storage import Address, StoredObject, copied
 from sortkey_services.goals.batch.batch_run import BatchFailed, BatchRejected, micros_of
 from sortkey_services.goals.batch.duckdb_engine import DuckDBEngine
 from sortkey_services.goals.batch.engine import Engine, GoldFile, reads_in_place
@@ -26,7 +27,6 @@ from sortkey_services.goals.batch.gold import find_gold
 from sortkey_services.goals.batch.job import BatchInputs, run_batch
 from sortkey_services.goals.batch.spark_engine import SparkEngine, _literal
 from sortkey_services.goals.model import views
-from sortkey_services.object_storage import Address, StoredObject, copied
 from tests import maven
 from tests.object_storage import Bucket, rejected
 from tests.sortkey_services.goals.batch.small_gold import SmallGold
@@ -278,7 +278,7 @@ import sys
 from pathlib import Path
 from sortkey_services.goals.batch.gold import find_gold
 from sortkey_services.goals.batch.spark_engine import start
-from sortkey_services.object_storage import parse_source
+from sortkey.object_storage import parse_source
 
 address, jars = sys.argv[1:]
 engine = start("local[1]", {"spark.driver.extraClassPath": jars, "spark.sql.codegen.wholeStage": "false"})

@@ -1,4 +1,4 @@
-"""Files on object storage, `s3://bucket/key`: listed, read by ranges, and copied into a temporary folder.
+"""Files on object storage, `s3://bucket/key`: listed, read by ranges, copied into a temporary folder, and written.
 
 Every byte is asked for with the ETag that was listed. So an object that is replaced or removed meanwhile is an error,
 and two versions are never mixed. Credentials, region and endpoint are found as by every AWS SDK: AWS_PROFILE,
@@ -6,6 +6,9 @@ AWS_ACCESS_KEY_ID, a role; AWS_REGION; AWS_ENDPOINT_URL_S3.
 
 Readers of files get copies, because they read a file several times, and a copy costs one download. Copies have numbers
 for names: a key may be longer than a file's name, or be no path at all.
+
+An object that is written appears when it is whole. It is sent in parts, of which a few are in memory at a time; each
+has a checksum, which the store compares.
 """
 
 from __future__ import annotations
@@ -14,9 +17,11 @@ import asyncio
 import io
 import re
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,11 +40,33 @@ from botocore.exceptions import (
     PartialCredentialsError,
 )
 
+__all__ = [
+    "THREADS",
+    "Address",
+    "Copies",
+    "ObjectError",
+    "ObjectFile",
+    "ObjectStorage",
+    "ShowCopied",
+    "StoredObject",
+    "copied",
+    "fingerprint",
+    "is_hidden",
+    "parse_source",
+]
+
 THREADS: Final = 8
 CHUNK: Final = 32 * 1024 * 1024
 """One thread copies so many bytes of an object at a time: a large one has all threads."""
 BLOCK: Final = 256 * 1024
 """Bytes in memory for each thread."""
+PART: Final = 8 * 1024 * 1024
+"""Bytes of one part of an object that is written. S3 takes 10,000 parts, so every 1,000 parts they grow by as much:
+440 GB in all."""
+PARTS_OF_A_SIZE: Final = 1000
+UPLOADS: Final = 3
+"""Parts that are sent at a time; one more is being filled."""
+CHECKSUM: Final = "CRC32"
 TRIES: Final = 5
 """Of a connection that breaks without a byte between."""
 _FIRST_WAIT: Final = 0.2
@@ -48,7 +75,12 @@ _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _BUCKET: Final = re.compile(r"[A-Za-z0-9._-]+")
 _SCHEMES: Final = ("s3", "s3a")
 _HADOOP_FOLDER: Final = "_$folder$"
+_DENIED_WRITE: Final = (
+    "access is denied; allow s3:ListBucket and s3:ListBucketMultipartUploads on the bucket, and s3:GetObject, "
+    "s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload on its objects"
+)
 _CHANGED: Final = "was replaced or removed while it was read; run the command again"
+_DENIED: Final = ("AccessDenied", "403")
 _REASONS: Final = {
     "NoSuchBucket": "there is no such bucket; check its name, AWS_PROFILE and AWS_ENDPOINT_URL_S3",
     "AccessDenied": "access is denied; allow s3:ListBucket on the bucket and s3:GetObject on its objects",
@@ -73,7 +105,7 @@ ShowCopied = Callable[[int, int], None]
 
 
 class ObjectError(Exception):
-    """Object storage cannot be read; the message is one line with the address, what is wrong, and the fix."""
+    """Object storage cannot be used; the message is one line with the address, what is wrong, and the fix."""
 
 
 class Address(NamedTuple):
@@ -241,6 +273,87 @@ class ObjectStorage:
         for worker in workers:
             worker.result()
 
+    def write(self, address: Address, blocks: Iterable[bytes]) -> int:
+        """Make an object of these bytes, or replace it. Returns its size. If this raises, there is no part of it."""
+        parts = _parts(blocks)
+        first, second = next(parts, b""), next(parts, None)
+        with _worded(address, _DENIED_WRITE, "written"):
+            if second is None:
+                asked = {"Bucket": address.bucket, "Key": address.key, "ChecksumAlgorithm": CHECKSUM}
+                self._client.put_object(**asked, Body=first)
+                size = len(first)
+            else:
+                size = self._write_parts(address, _chained(first, second, parts))
+        found = self.find(address)
+        if found is None or found.size != size:
+            raise ObjectError(f"{address} is not there as it was written; see that nothing else writes it")
+        return size
+
+    def _write_parts(self, address: Address, parts: Iterator[bytes]) -> int:
+        upload = {"Bucket": address.bucket, "Key": address.key}
+        upload["UploadId"] = self._client.create_multipart_upload(**upload, ChecksumAlgorithm=CHECKSUM)["UploadId"]
+        try:
+            sent, size = self._send(upload, parts)
+            self._client.complete_multipart_upload(**upload, MultipartUpload={"Parts": sent})
+        except BaseException:
+            # What is left of it otherwise costs money, and `abandon` finds it.
+            with suppress(BotoCoreError, ClientError):
+                self._client.abort_multipart_upload(**upload)
+            raise
+        return size
+
+    def _send(self, upload: dict[str, str], parts: Iterator[bytes]) -> tuple[list[dict[str, Any]], int]:
+        sent: list[dict[str, Any]] = []
+        size, waiting = 0, deque[Future[dict[str, Any]]]()
+        with ThreadPoolExecutor(UPLOADS, "sortkey-objects") as pool:
+            for number, part in enumerate(parts, 1):
+                if len(waiting) == UPLOADS:
+                    sent.append(waiting.popleft().result())
+                waiting.append(pool.submit(self._send_part, upload, number, part))
+                size += len(part)
+            sent.extend(each.result() for each in waiting)
+        return sent, size
+
+    def _send_part(self, upload: dict[str, str], number: int, part: bytes) -> dict[str, Any]:
+        answer = self._client.upload_part(**upload, PartNumber=number, Body=part, ChecksumAlgorithm=CHECKSUM)
+        checksum = f"Checksum{CHECKSUM}"
+        known = {checksum: answer[checksum]} if checksum in answer else {}
+        return {"PartNumber": number, "ETag": answer["ETag"], **known}
+
+    def remove(self, address: Address) -> None:
+        with _worded(address, _DENIED_WRITE, "removed"):
+            self._client.delete_object(Bucket=address.bucket, Key=address.key)
+
+    def abandon(self, folder: Address, before: datetime) -> None:
+        """Remove the parts of what killed processes began to write below a folder before this time."""
+        with _worded(folder, _DENIED_WRITE, "removed"):
+            pages = self._client.get_paginator("list_multipart_uploads").paginate(
+                Bucket=folder.bucket, Prefix=folder.key
+            )
+            for each in (each for page in pages for each in page.get("Uploads", ())):
+                if each["Initiated"] < before:
+                    upload = {"Bucket": folder.bucket, "Key": each["Key"], "UploadId": each["UploadId"]}
+                    self._client.abort_multipart_upload(**upload)
+
+
+def _parts(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in parts; all but the last have the size of a part."""
+    number, buffer = 0, bytearray()
+    for block in blocks:
+        buffer += block
+        while len(buffer) >= (size := PART * (1 + number // PARTS_OF_A_SIZE)):
+            yield bytes(buffer[:size])
+            del buffer[:size]
+            number += 1
+    if buffer:
+        yield bytes(buffer)
+
+
+def _chained(first: bytes, second: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield second
+    yield from rest
+
 
 class _Chunk(NamedTuple):
     of: StoredObject
@@ -355,19 +468,22 @@ def _client() -> Any:
 
 
 @contextmanager
-def _worded(address: Address) -> Iterator[None]:
+def _worded(address: Address, denied: str | None = None, done: str = "read") -> Iterator[None]:
+    """`done` is what cannot be done; `denied` says which rights it needs, if not those of a reader."""
     try:
         yield
     except ClientError as error:
         answer = error.response.get("Error", {})
         code, message = answer.get("Code", ""), answer.get("Message", "")
-        reason = _REASONS.get(code) or " ".join(f"cannot be read: {code} {message}".split())
+        reason = _REASONS.get(code) or " ".join(f"cannot be {done}: {code} {message}".split())
+        if denied is not None and code in _DENIED:
+            reason = denied
         raise ObjectError(f"{address}: {reason}") from error
     except (NoCredentialsError, PartialCredentialsError) as error:
         advice = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         raise ObjectError(f"{address}: there are no AWS credentials; {advice}") from error
     except BotoCoreError as error:
-        raise ObjectError(f"{address}: cannot be read: {_line(error)}") from error
+        raise ObjectError(f"{address}: cannot be {done}: {_line(error)}") from error
 
 
 def _line(error: Exception) -> str:

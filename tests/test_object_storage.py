@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -13,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sortkey_services import object_storage
-from sortkey_services.object_storage import (
+from sortkey import object_storage
+from sortkey.object_storage import (
     Address,
     ObjectError,
     ObjectFile,
@@ -375,3 +377,108 @@ def test_settings_for_hadoop(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("AWS_ENDPOINT_URL_S3")
     nothing: dict[str, Any] = {}
     assert ObjectStorage().s3a_settings == nothing
+
+
+def written(bucket: Bucket, key: str) -> bytes:
+    body: bytes = bucket.server.client.get_object(Bucket=bucket.name, Key=key)["Body"].read()
+    return body
+
+
+def uploads(bucket: Bucket) -> list[str]:
+    found = bucket.server.client.list_multipart_uploads(Bucket=bucket.name)
+    return [each["Key"] for each in found.get("Uploads", ())]
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_storage, "PART", 10)
+    monkeypatch.setattr("moto.s3.models.S3_UPLOAD_PART_MIN_SIZE", 1)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("blocks", [[], [b"ab"], [b"a" * 9, b"b" * 25, b"", b"c" * 7]], ids=["empty", "one", "parts"])
+def test_blocks_become_one_object(bucket: Bucket, blocks: list[bytes]) -> None:
+    content = b"".join(blocks)
+    assert ObjectStorage().write(bucket.address("a/b"), blocks) == len(content)
+    assert written(bucket, "a/b") == content
+    assert uploads(bucket) == []
+
+
+# S3 takes 10,000 parts of an object.
+def test_parts_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_storage, "PART", 10)
+    monkeypatch.setattr(object_storage, "PARTS_OF_A_SIZE", 2)
+    sizes = [len(part) for part in object_storage._parts([b"x" * 125])]
+    assert sizes == [10, 10, 20, 20, 30, 30, 5]
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_few_parts_are_in_memory(bucket: Bucket) -> None:
+    made, most = 0, 0
+
+    def blocks() -> Iterator[bytes]:
+        nonlocal made, most
+        for _ in range(30):
+            made += 1
+            sent = sum("partNumber" in each.query for each in bucket.server.requests)
+            most = max(most, made - sent)
+            yield b"x" * 10
+
+    ObjectStorage().write(bucket.address("k"), blocks())
+    # Those that are sent, one that is made, and one on either side whose request has begun or not yet.
+    assert most <= object_storage.UPLOADS + 3
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_write_that_fails_leaves_nothing(bucket: Bucket) -> None:
+    def blocks() -> Iterator[bytes]:
+        yield b"x" * 35
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        ObjectStorage().write(bucket.address("k"), blocks())
+    assert ObjectStorage().find(bucket.address("k")) is None
+    assert uploads(bucket) == []
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_part_that_is_rejected_fails_the_write(bucket: Bucket) -> None:
+    denied = rejected("403 Forbidden", "AccessDenied")
+    bucket.server.answer = lambda request: denied if "partNumber=2" in request.query else None
+    with pytest.raises(ObjectError, match=r"k: access is denied; allow s3:ListBucket and .* s3:PutObject, s3:Delete"):
+        ObjectStorage().write(bucket.address("k"), [b"x" * 35])
+    assert uploads(bucket) == []
+
+
+@pytest.mark.usefixtures("bucket")
+def test_writing_to_no_bucket() -> None:
+    with pytest.raises(ObjectError, match=r"s3://absent-bucket/k: there is no such bucket; check its name"):
+        ObjectStorage().write(Address("absent-bucket", "k"), [b"x"])
+
+
+LISTED_UPLOAD = "<Upload><Key>p/{key}</Key><UploadId>{key}</UploadId><Initiated>{begun}</Initiated></Upload>"
+
+
+# A killed process cannot abort what it began; another one may be writing now. moto does not know when an upload began.
+def test_parts_that_nobody_completes_are_removed_in_time(bucket: Bucket) -> None:
+    old = LISTED_UPLOAD.format(key="old", begun="2026-08-24T11:59:59.000Z")
+    new = LISTED_UPLOAD.format(key="new", begun="2026-08-24T12:00:00.000Z")
+    listing = f"<ListMultipartUploadsResult>{old}{new}</ListMultipartUploadsResult>"
+
+    def answer(request: Request) -> Answer:
+        if request.method == "DELETE":
+            return Answer("204 No Content")
+        assert "prefix=p%2F" in request.query
+        return Answer("200 OK", listing.encode(), (("Content-Type", "application/xml"),))
+
+    bucket.server.answer = answer
+    ObjectStorage().abandon(bucket.address("p/"), datetime(2026, 8, 24, 12, tzinfo=UTC))
+    removed = [(each.key, each.query) for each in bucket.server.requests if each.method == "DELETE"]
+    assert removed == [("p/old", "uploadId=old")]
+
+
+def test_an_object_is_removed(bucket: Bucket) -> None:
+    address = bucket.put("k", b"x")
+    ObjectStorage().remove(address)
+    assert ObjectStorage().find(address) is None
+    ObjectStorage().remove(address)
