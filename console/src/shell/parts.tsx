@@ -84,11 +84,15 @@ export function Sign({ tone }: { tone: "good" | "warn" | "bad" }) {
 }
 
 /** What is loaded, or what stands in its place. */
-export function Shown<Answer>({ loaded, children }: { loaded: Loaded<Answer>; children: (value: Answer) => ComponentChildren }) {
+export function Shown<Answer>({ loaded, busy = "Loading…", children }: {
+  loaded: Loaded<Answer>;
+  busy?: string;
+  children: (value: Answer) => ComponentChildren;
+}) {
   return (
     <>
       {loaded.error && loaded.error.code !== "away" && <Problem error={loaded.error} />}
-      {loaded.value !== undefined ? children(loaded.value) : loaded.loading && <p class="loading">Loading…</p>}
+      {loaded.value !== undefined ? children(loaded.value) : loaded.loading && <p class="loading">{busy}</p>}
     </>
   );
 }
