@@ -70,6 +70,10 @@ class Console:
         self._wait(self._page.open("about:blank"))
         self._wait(self._page.open(f"{url}/#/{view}"))
 
+    def allow_clipboard(self, url: str) -> None:
+        """Pages of this server may copy, and read what was copied."""
+        self._wait(self._page.allow_clipboard(url))
+
     def show_as(self, width: int = 1280, *, dark: bool = False) -> None:
         """The same page in a window of another width, or in the other theme."""
         self._wait(self._page.show_as(width, dark=dark))

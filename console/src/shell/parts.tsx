@@ -3,6 +3,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Loaded } from "../api/loaded.ts";
 import type { RequestError } from "../api/requests.ts";
+import { count } from "../numbers.ts";
+import { about } from "./session.ts";
 
 export function Page({ title, hint, tools, children }: {
   title: string;
@@ -68,6 +70,17 @@ export function Problem({ error }: { error: RequestError | Error }) {
   return (
     <p class="problem" role="alert">
       <Sign tone="bad" /> {error.message}
+    </p>
+  );
+}
+
+/** Where several processes serve, and each knows its own numbers alone. */
+export function OneProcess({ what }: { what: string }) {
+  const { pid, workers } = about.value!.process;
+  if (workers < 2) return null;
+  return (
+    <p class="notice">
+      {count(workers)} processes serve. This is {what}; after a new connection it may be another one. The newest that answered has the number {pid}.
     </p>
   );
 }

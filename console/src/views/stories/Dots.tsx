@@ -1,6 +1,6 @@
 // What was read as dots, in the order in which it is stored; what was asked for stands out.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { theme } from "../../shell/theme.ts";
+import { isDark } from "../../shell/theme.ts";
 
 const GAP = 1;
 
@@ -15,7 +15,7 @@ export function Dots({ read, asked, label }: { read: number; asked: readonly num
   }, []);
   useEffect(() => {
     if (width > 0) draw(canvas.current!, width, read, asked);
-  }, [width, read, asked, theme.value]);
+  }, [width, read, asked, isDark.value]);
   return <canvas ref={canvas} role="img" aria-label={label} />;
 }
 
