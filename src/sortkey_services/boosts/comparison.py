@@ -14,7 +14,6 @@ deliver to its district, or they would not be found.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
 
 import msgspec
 
@@ -23,11 +22,9 @@ from sortkey.clock import Clock
 from sortkey_services.boosts.design import Design, LookupQuery
 from sortkey_services.boosts.event import EVERYWHERE, CampaignEvent
 from sortkey_services.boosts.tenants import DaySlots, DesignName, Market
+from sortkey_services.boosts.v1 import V1
 
 MakeDesign = Callable[[sk.AsyncSession, Clock], Design]
-
-LISTING: Final[DesignName] = "v1"
-"""The design whose rows have many partners each."""
 
 
 class RowShown(msgspec.Struct, frozen=True):
@@ -67,18 +64,19 @@ async def compare(
     """`campaigns` are all of the market."""
     district = query.district or EVERYWHERE
     asked = set(query.partners)
-    met: dict[bool, list[CampaignEvent]] = {
-        True: _listed_with(campaigns, district, query.day_slots),
-        False: [each for each in campaigns if each.partner_id in asked],
-    }
+    listed = _listed_with(campaigns, district, query.day_slots)
+    own = [each for each in campaigns if each.partner_id in asked]
     reads, answers = [], []
     for name, make in designs.items():
         async with sk.async_connect("memory:") as session:
             design = make(session, clock)
             await session.create_tables(*design.tables)
-            await design.set_delivery_areas(market, dict.fromkeys(asked, (district,)))
-            async for _ in design.load(market, met[name == LISTING]):
-                pass
+            if isinstance(design, V1):
+                await design.load_lists(market, listed)
+            else:
+                await design.set_delivery_areas(market, dict.fromkeys(asked, (district,)))
+                async for _ in design.load(market, own):
+                    pass
             before = _totals(session)
             answers.append(await design.lookup(market, query))
             requests, rows, units = (now - then for now, then in zip(_totals(session), before, strict=True))

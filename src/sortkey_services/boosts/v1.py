@@ -181,6 +181,12 @@ class V1:
             return False
 
     async def load(self, market: Market, events: Sequence[CampaignEvent]) -> AsyncIterator[int]:
+        campaigns = await self.load_lists(market, events)
+        await self._session.batch(put=(sk.replace(each, lists=each.wanted, revision=1) for each in campaigns))
+        yield len(events)
+
+    async def load_lists(self, market: Market, events: Sequence[CampaignEvent]) -> list[V1Campaign]:
+        """The rows that lookups read; returns those that make events idempotent, which are not stored yet."""
         campaigns = [_campaign_of(market, event) for event in events]
         lists: dict[str, list[Listing]] = {}
         for campaign in campaigns:
@@ -199,8 +205,7 @@ class V1:
                     for number, start in enumerate(starts, 1)
                 )
             )
-        await self._session.batch(put=(sk.replace(each, lists=each.wanted, revision=1) for each in campaigns))
-        yield len(events)
+        return campaigns
 
     async def set_delivery_areas(self, market: Market, areas: Mapping[str, Sequence[str]]) -> None:
         """Not used."""
