@@ -75,12 +75,12 @@ export function Problem({ error }: { error: RequestError | Error }) {
 }
 
 /** Where several processes serve, and each knows its own numbers alone. */
-export function OneProcess({ what }: { what: string }) {
-  const { pid, workers } = about.value!.process;
+export function OneProcess() {
+  const { workers } = about.value!.process;
   if (workers < 2) return null;
   return (
     <p class="notice">
-      {count(workers)} processes serve. This is {what}; after a new connection it may be another one. The newest that answered has the number {pid}.
+      {count(workers)} processes serve this address, and each knows its own requests alone. These are those of the process that this page is connected to; a reload may find another.
     </p>
   );
 }

@@ -41,12 +41,12 @@ export function Heat() {
         )
       }
     >
-      <OneProcess what="what the one that answers now has served" />
+      <OneProcess />
       {problems.value.heat && <p class="notice">{problems.value.heat}</p>}
       {!now ? (
         <p class="loading">Loading…</p>
-      ) : now.columns.length === 0 ? (
-        <Empty>No requests yet. Partitions appear here as they are read and written.</Empty>
+      ) : now.partitions.length === 0 ? (
+        <Empty>No requests lately. Partitions appear here as they are read and written.</Empty>
       ) : (
         <>
           {hottest && (
@@ -60,6 +60,7 @@ export function Heat() {
             <HeatMap now={now} />
           </Panel>
           <Panel title="Hottest partitions" tools={<span class="muted">the last one to two minutes</span>}>
+            {now.hottest.length === 0 && <Empty>No requests in the last minutes.</Empty>}
             <Table
               label="Hottest partitions"
               heads={[

@@ -49,7 +49,7 @@ export function Paths() {
         )
       }
     >
-      <OneProcess what="the questions of the one that answers now" />
+      <OneProcess />
       {problems.value.paths && <p class="notice">{problems.value.paths}</p>}
       {!now ? (
         <p class="loading">Loading…</p>
