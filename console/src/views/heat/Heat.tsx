@@ -60,7 +60,9 @@ export function Heat() {
             <HeatMap now={now} />
           </Panel>
           <Panel title="Hottest partitions" tools={<span class="muted">the last one to two minutes</span>}>
-            {now.hottest.length === 0 && <Empty>No requests in the last minutes.</Empty>}
+            {now.hottest.length === 0 ? (
+              <Empty>No requests in the last minutes.</Empty>
+            ) : (
             <Table
               label="Hottest partitions"
               heads={[
@@ -90,6 +92,7 @@ export function Heat() {
                 </tr>
               ))}
             </Table>
+            )}
           </Panel>
         </>
       )}
