@@ -18,7 +18,7 @@ from tests.browser.devtools import CONTROL, Tab, tab
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "console" / "node_modules" / "axe-core" / "axe.min.js"
-SECONDS = 15
+SECONDS = 60
 needs_axe = pytest.mark.skipif(
     not AXE.exists(), reason="axe-core is not installed; tools/console.sh packages does that"
 )

@@ -140,9 +140,9 @@ function Designs({ compared, loading }: { compared: Comparison; loading: number 
             <section class={design === "v2" ? "design now" : "design"} aria-label={title}>
               <h3>{title}</h3>
               <dl class="figures">
-                <Figure label="Partners read" value={count(found.partnersRead)} note={`in ${plural(found.rowsRead, "row")}`} />
+                <Figure label="Partners" value={count(found.partnersRead)} note={`in ${plural(found.rowsRead, "row")}`} />
                 <Figure label="Units" value={ratio(found.units)} note={`in ${plural(found.requests, "request")}`} />
-                <Figure label="A million searches" value={dollars(found.units * price)} note="on DynamoDB" />
+                <Figure label="Price" value={dollars(found.units * price)} note="a million" />
               </dl>
               <Dots read={found.partnersRead} asked={asked} label={`${count(found.partnersRead)} partners read, ${count(asked.length)} of them asked for`} />
               <p class="muted">{why}</p>
