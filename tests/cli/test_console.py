@@ -100,7 +100,8 @@ def test_the_tail_has_the_changes_of_every_worker(tmp_path: Path) -> None:
         page.request("POST", "/console/api/live", json.dumps(wanted), {"Content-Type": "application/json"})
         answer = page.getresponse()
         # Each connection goes to any of the workers.
-        left, writers = set(), set()
+        left: set[str] = set()
+        writers: set[int] = set()
         while len(left) < 8 or len(writers) < 2:
             name = str(len(left))
             put = {"table": "things", "item": {"k": {"S": name}}, "seen": None}
