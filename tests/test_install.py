@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import fcntl
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ import tomllib
 from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 from packaging.requirements import Requirement
@@ -252,9 +255,51 @@ def test_an_extra_installs_what_it_runs(programs: Path, extra: str, tmp_path: Pa
     opened = run(programs / "python", "-c", OPEN_REMOTE)
     line = "sortkey.extras.MissingExtra: aiobotocore is not installed; run: pip install 'sortkey[aws]'"
     assert opened.stderr.strip().rpartition("\n")[2] == ("" if extra == "aws" else line)
+    if "db" in WORKING[extra]:
+        assert_console(programs, tmp_path)
     if "serve" in WORKING[extra]:
         served = run(programs / "sortkey", "serve", "boosts", "--port", "0", "--store", "dynamodb://eu-west-1")
         assert served.stderr == "sortkey serve: aiobotocore is not installed; run: pip install 'sortkey[aws]'\n"
+
+
+# The endpoint's extra has all that its console needs: no framework, no terminal.
+def assert_console(programs: Path, folder: Path) -> None:
+    command = [str(programs / "sortkey"), "db", "--memory", "--port", "0"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().removeprefix("ready ").strip()
+            with urlopen(Request(url, headers={"Accept": "text/html"}), timeout=60) as page:
+                assert b"<title>Sortkey</title>" in page.read()
+            assert call_console(url, "about", {})["command"] == "db"
+            assert call_console(url, "overview", {})["store"]["kind"] == "memory"
+            assert call_console(url, "tables", {}) == {"tables": []}
+            source = "class Note(sk.Item, table='notes'):\n    owner: str\n    key = sk.Key('{owner}')"
+            assert call_console(url, "design", {"source": source})["problems"] == []
+        finally:
+            process.terminate()
+            assert process.communicate()[1] == ""
+
+
+def call_console(url: str, name: str, body: object) -> dict[str, Any]:
+    headers = {"Content-Type": "application/json"}
+    request = Request(f"{url}/console/api/{name}", json.dumps(body).encode(), headers)
+    with urlopen(request, timeout=60) as answer:
+        return dict(json.load(answer))
+
+
+# As above, without a fresh environment.
+def test_the_console_of_the_endpoint_imports_what_the_endpoint_has() -> None:
+    # Where ZSTD is not installed, imports of such files are rejected.
+    modules = sorted(PACKAGES.keys() - {"httptools", "isal", "uvloop", "backports"})
+    program = f"""
+import sys
+import sortkey.server.console.designer.child
+import sortkey.server.console.of_endpoint
+print(sorted(set({modules}) & set(sys.modules)))
+"""
+    used = run(sys.executable, "-c", program)
+    assert (used.stdout, used.stderr) == ("[]\n", "")
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from tests.browser.devtools import CONTROL, Tab, tab
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "console" / "node_modules" / "axe-core" / "axe.min.js"
-SECONDS = 15
+SECONDS = 60
 needs_axe = pytest.mark.skipif(
     not AXE.exists(), reason="axe-core is not installed; tools/console.sh packages does that"
 )
@@ -69,6 +69,10 @@ class Console:
         self.show_as()
         self._wait(self._page.open("about:blank"))
         self._wait(self._page.open(f"{url}/#/{view}"))
+
+    def allow_clipboard(self, url: str) -> None:
+        """Pages of this server may copy, and read what was copied."""
+        self._wait(self._page.allow_clipboard(url))
 
     def show_as(self, width: int = 1280, *, dark: bool = False) -> None:
         """The same page in a window of another width, or in the other theme."""

@@ -92,6 +92,12 @@ class Tab:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         await self._send("Emulation.setEmulatedMedia", features=[scheme])
 
+    async def allow_clipboard(self, origin: str) -> None:
+        """A page without the focus may not use it, and a browser without a screen has none by itself."""
+        await self._send("Emulation.setFocusEmulationEnabled", enabled=True)
+        allowed = ["clipboardReadWrite", "clipboardSanitizedWrite"]
+        await self._send("Browser.grantPermissions", origin=origin, permissions=allowed)
+
     async def picture(self) -> bytes:
         """What the window shows, as WebP."""
         return base64.b64decode((await self._send("Page.captureScreenshot", format="webp", quality=85))["data"])

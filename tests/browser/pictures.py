@@ -46,7 +46,7 @@ PICTURES: Final[dict[str, tuple[str, Callable[[Console], None]]]] = {
     "paths": ("paths", there("tbody tr:nth-child(5)")),
     "heat": ("heat", there("tbody tr:nth-child(5)")),
     "changes": ("changes", ready("document.querySelectorAll('.change').length > 8")),
-    "boosts": ("stories/boosts", there(".calls")),
+    "boosts": ("stories/boosts", there(".design canvas")),
     "social": ("stories/social", there(".people")),
     "favourites": ("stories/favourites", there(".calls")),
     "goals": ("stories/goals", there(".goal")),

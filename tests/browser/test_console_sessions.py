@@ -59,6 +59,18 @@ def test_a_server_that_goes_away_and_comes_back(console: Console, tmp_path: Path
         second.kill()
 
 
+def test_one_of_several_processes_says_so(console: Console, tmp_path: Path) -> None:
+    server = ServerProcess("--data", tmp_path, "--workers", "2")
+    try:
+        console.open(server.url, "heat")
+        console.wait_for_text("2 processes serve this address", "No requests lately.")
+        console.open(server.url, "overview")
+        console.wait_for_text("Services")
+        assert "2 processes" not in console.text()
+    finally:
+        server.kill()
+
+
 @pytest.fixture
 def guarded(tmp_path: Path) -> Iterator[tuple[Process, dict[str, str]]]:
     """A server with tokens: the console's, and one without its scope."""

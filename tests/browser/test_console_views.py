@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import count
 
 import pytest
@@ -131,6 +133,71 @@ def test_an_access_path_is_browsed_page_by_page(url: str, console: Console) -> N
     console.wait_for_text("aws dynamodb query")
     console.press("Escape")
     assert "12345" not in console.run("location.href")
+
+
+# Four questions of somebody who has never seen the page.
+def test_which_partition_is_hottest(url: str, console: Console) -> None:
+    console.open(url, "heat")
+    console.wait_for_text("The hottest partition is")
+    console.run("""(async () => {
+      const partnerIds = Array.from({ length: 50 }, (_, index) => String(20100000 + 3 * index));
+      const asked = { method: "POST", headers: { "Content-Type": "application/json" } };
+      for (let turn = 0; turn < 150; turn += 1) {
+        await (await fetch("/boosts/tr/lookup", { ...asked, body: JSON.stringify({ partnerIds }) })).json();
+      }
+    })()""")
+    console.wait_for_text("The hottest partition is boosts tr#*")
+    assert "boosts tr#*" in console.text("tbody tr")
+
+
+def test_what_a_lookup_costs_a_month(url: str, console: Console) -> None:
+    console.open(url, "data")
+    console.click("boosts")
+    console.wait_for_text("a second: $")
+    month = "/a second: \\$([\\d,.]+) a month/.exec(document.querySelector('.ask .cost')?.innerText)?.[1]"
+    console.fill("[aria-label='Requests a second']", "10")
+    ten = console.wait_for(month)
+    console.fill("[aria-label='Requests a second']", "1000")
+    console.wait_for(f"{month} !== {ten!r}")
+    thousand = float(console.run(month).replace(",", ""))
+    assert thousand == pytest.approx(100 * float(ten.replace(",", "")), rel=0.05)
+
+
+def test_what_a_product_will_cost_on_the_first_of_january(url: str, console: Console) -> None:
+    year = datetime.now(UTC).year + 1
+    console.open(url, "stories/pricing")
+    console.wait_for_text("P001 costs")
+    change = {"store": "12345", "product": "P002", "amount": 432.1, "effectiveAt": f"{year - 1}-12-31T00:00:00Z"}
+    answered = console.run(f"""fetch("/pricing/changes", {{ method: "POST",
+      headers: {{ "Content-Type": "application/json" }}, body: {json.dumps(json.dumps(change))} }})
+      .then((answer) => answer.status)""")
+    assert answered == 202
+    console.click("P002")
+    console.wait_for_text("P002 costs")
+    console.run(f"""((field) => {{
+      field.value = "{year}-01-01";
+      field.dispatchEvent(new Event("change", {{ bubbles: true }}));
+    }})(document.querySelector("input[type=date]"))""")
+    console.wait_for_text(f"P002 costs 432.10 EUR at {year}-01-01 00:00:00")
+    assert console.violations() == []
+    console.click("Back to now")
+    console.wait_for("!document.querySelector('main .cost').innerText.includes('at ')")
+
+
+# What each design reads is measured for the search that is on the page.
+def test_three_designs_are_measured_for_the_same_search(url: str, console: Console) -> None:
+    console.open(url, "stories/boosts")
+    console.wait_for("document.querySelectorAll('.design .number').length === 9")
+    console.wait_for_text("All three find the same boosts.", "on the 13,215 campaigns of 11,500 partners")
+    read = console.run("JSON.stringify([...document.querySelectorAll('.design canvas')].map((each) => each.ariaLabel))")
+    first, manifest, second = json.loads(read)
+    listed = int(first.split()[0].replace(",", ""))
+    assert listed > 1000
+    assert [manifest, second] == ["50 partners read, 50 of them asked for"] * 2
+    console.click("Next page")
+    console.wait_for_text("The search runs in each design")
+    console.wait_for("document.querySelectorAll('.design .number').length === 9")
+    assert console.violations() == []
 
 
 def test_a_scan_has_its_price_before_it_runs(url: str, console: Console) -> None:

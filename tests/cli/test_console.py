@@ -41,7 +41,7 @@ def send(url: str, method: str, path: str, body: Any = None, headers: dict[str, 
     return response.status, json.loads(content) if is_json else content
 
 
-def make_table(url: str, **credentials: str) -> None:
+def make_table(url: str, *, stream: bool = False, **credentials: str) -> None:
     given: Any = {"aws_access_key_id": "a", "aws_secret_access_key": "b", **credentials}
     client = boto3.client("dynamodb", region_name="local", endpoint_url=url, **given)
     client.create_table(
@@ -49,6 +49,9 @@ def make_table(url: str, **credentials: str) -> None:
         AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
         KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
         BillingMode="PAY_PER_REQUEST",
+        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+        if stream
+        else {"StreamEnabled": False},
     )
     client.put_item(TableName="things", Item={"k": {"S": "a"}})
     client.close()
@@ -84,6 +87,34 @@ def test_each_worker_has_it(tmp_path: Path) -> None:
             assert (status, about["process"]["workers"]) == (200, 2)
         _, overview = send(process.url, "POST", "/console/api/overview", {})
         assert overview["of"] == "workers"
+
+
+# The stream is of the folder, whichever process has written.
+def test_the_tail_has_the_changes_of_every_worker(tmp_path: Path) -> None:
+    with serving("--data", tmp_path / "data", "--workers", "2") as process:
+        make_table(process.url, stream=True)
+        wanted = {"topics": [], "changes": {"table": "things"}}
+        parts = urlsplit(process.url)
+        assert parts.hostname is not None
+        page = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
+        page.request("POST", "/console/api/live", json.dumps(wanted), {"Content-Type": "application/json"})
+        answer = page.getresponse()
+        # Each connection goes to any of the workers.
+        left: set[str] = set()
+        writers: set[int] = set()
+        while len(left) < 8 or len(writers) < 2:
+            name = str(len(left))
+            put = {"table": "things", "item": {"k": {"S": name}}, "seen": None}
+            assert send(process.url, "POST", "/console/api/put", put)[0] == 200
+            left.add(name)
+            writers.add(send(process.url, "POST", "/console/api/about", {})[1]["process"]["pid"])
+        for line in iter(answer.readline, b""):
+            if line.startswith(b"data: {"):
+                left -= {each["key"]["k"]["S"] for each in json.loads(line.removeprefix(b"data: "))["events"]}
+            if not left:
+                break
+        assert left == set()
+        page.close()
 
 
 def test_a_key_logs_in(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ import sortkey as sk
 from sortkey.clock import SystemClock
 from sortkey.server import idempotency, tokens
 from sortkey.server.app import app_of
-from sortkey.server.idempotency import Idempotency, KeptRequest
+from sortkey.server.idempotency import Idempotency
+from sortkey.server.kept_requests import KeptRequest
 from sortkey.server.tokens import KnownTokens
 from sortkey.services.operation import REQUESTS
 from tests.passing_time import while_time_passes

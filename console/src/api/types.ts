@@ -60,7 +60,7 @@ export type Overview = {
   memory: number; // bytes, of this process
   connections: number;
   consoles: number; // streams that are open
-  feeds: { name: string; service: string; lagSeconds: number | null; blocked: string | null; deadLetters: number }[];
+  feeds: { name: string; service: string; lagSeconds: number | null; lagText: string; blocked: string | null; unfollowed: number; deadLetters: number }[];
   timers: { schedule: string; service: string; overdue: number; next: Instant | null }[];
   batches: { service: string; what: string; at: Instant; text: string }[]; // loads of generations: when, and which
   findings: Finding[]; // warnings and failures only, the worst first
@@ -217,9 +217,10 @@ export type Feed = {
   following: boolean; // whether this process runs it
   lagSeconds: number | null; lagText: string; // why it is behind, or that it is not
   blocked: string | null; // what it waits for, in words
+  unfollowed: number; // shards that nobody follows: free ones, and those of a follower that has stopped
   handled: number; dead: number; skipped: number; // records since the start, in this process
   deadLetters: number; deadLettersMore: boolean; // counted up to 1,000
-  shards: { stream: string; shard: string; owner: string | null; here: boolean; checkpoint: string | null; state: "open" | "closed" | "ended" | "waiting"; lagSeconds: number | null }[];
+  shards: { stream: string; shard: string; owner: string | null; here: boolean; silent: boolean; checkpoint: string | null; state: "open" | "closed" | "ended" | "waiting"; lagSeconds: number | null }[];
 };
 // POST letters { service: string; feed?: string; reason?: string; first?: number; after?: Cursor }
 export type Letters = { letters: { id: string; feed: string; at: Instant; expires: Instant; reason: string; complete: boolean; kind: "change" | "timer"; record: unknown }[]; next: Cursor | null };

@@ -1,7 +1,7 @@
 // Lines over time, by uPlot. Colours follow the theme; a dash tells the lines apart without colour.
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { theme } from "../shell/theme.ts";
+import { isDark } from "../shell/theme.ts";
 
 export interface Line {
   name: string;
@@ -12,6 +12,11 @@ const HEIGHT = 170;
 const DASHES = [[], [6, 3], [2, 3], [9, 3, 2, 3], [4, 4], [1, 4], [12, 4]];
 const LIGHT = ["#1d58ad", "#a15c00", "#1e6e42", "#8b2fa8", "#b3261e", "#4a5560", "#00707f"];
 const DARK = ["#86b4ff", "#e6b45c", "#6ecb95", "#d59bea", "#ff9189", "#b4bcc4", "#5fd0de"];
+
+/** Without a pointer, the legend has the newest values. */
+function showLast(plot: uPlot | undefined): void {
+  if (plot && plot.cursor.idx == null) plot.setLegend({ idx: plot.data[0].length - 1 }, false);
+}
 
 export function Lines({ label, seconds, lines, format }: {
   label: string;
@@ -29,7 +34,7 @@ export function Lines({ label, seconds, lines, format }: {
     const holder = place.current!;
     const style = getComputedStyle(document.documentElement);
     const colour = (name: string) => style.getPropertyValue(name).trim();
-    const palette = style.colorScheme === "dark" ? DARK : LIGHT;
+    const palette = isDark.value ? DARK : LIGHT;
     const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
     const font = `11px ${style.fontFamily || "sans-serif"}`;
     const made = new uPlot(
@@ -44,8 +49,9 @@ export function Lines({ label, seconds, lines, format }: {
           { ...axis, font, size: 58, values: (_, ticks) => ticks.map(format) },
         ],
         scales: { y: { range: (_, __, most) => [0, Math.max(most ?? 0, 1e-6) * 1.1] } },
+        hooks: { setCursor: [showLast] },
         series: [
-          { value: (_, value) => (value ? new Date(value * 1000).toLocaleTimeString() : "–") },
+          { label: "At", value: (_, value) => (value ? new Date(value * 1000).toLocaleTimeString() : "–") },
           ...lines.map((each, index) => ({
             label: each.name,
             stroke: palette[index % palette.length]!,
@@ -66,8 +72,11 @@ export function Lines({ label, seconds, lines, format }: {
       observer.disconnect();
       made.destroy();
     };
-  }, [names, theme.value]);
-  useEffect(() => plot.current?.setData(data), [data]);
+  }, [names, isDark.value]);
+  useEffect(() => {
+    plot.current?.setData(data);
+    showLast(plot.current);
+  }, [data]);
 
   return <div class="chart" role="img" aria-label={label} ref={place} />;
 }

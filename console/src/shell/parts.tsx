@@ -3,6 +3,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Loaded } from "../api/loaded.ts";
 import type { RequestError } from "../api/requests.ts";
+import { count } from "../numbers.ts";
+import { about } from "./session.ts";
 
 export function Page({ title, hint, tools, children }: {
   title: string;
@@ -72,6 +74,17 @@ export function Problem({ error }: { error: RequestError | Error }) {
   );
 }
 
+/** Where several processes serve, and each knows its own numbers alone. */
+export function OneProcess() {
+  const { workers } = about.value!.process;
+  if (workers < 2) return null;
+  return (
+    <p class="notice">
+      {count(workers)} processes serve this address, and each knows its own requests alone. These are those of the process that this page is connected to; a reload may find another.
+    </p>
+  );
+}
+
 /** A sign that is read without colour. */
 export function Sign({ tone }: { tone: "good" | "warn" | "bad" }) {
   const [mark, word] = { good: ["●", "good"], warn: ["▲", "warning"], bad: ["■", "problem"] }[tone] as [string, string];
@@ -84,11 +97,15 @@ export function Sign({ tone }: { tone: "good" | "warn" | "bad" }) {
 }
 
 /** What is loaded, or what stands in its place. */
-export function Shown<Answer>({ loaded, children }: { loaded: Loaded<Answer>; children: (value: Answer) => ComponentChildren }) {
+export function Shown<Answer>({ loaded, busy = "Loading…", children }: {
+  loaded: Loaded<Answer>;
+  busy?: string;
+  children: (value: Answer) => ComponentChildren;
+}) {
   return (
     <>
       {loaded.error && loaded.error.code !== "away" && <Problem error={loaded.error} />}
-      {loaded.value !== undefined ? children(loaded.value) : loaded.loading && <p class="loading">Loading…</p>}
+      {loaded.value !== undefined ? children(loaded.value) : loaded.loading && <p class="loading">{busy}</p>}
     </>
   );
 }

@@ -1,11 +1,18 @@
 // Dark, light, or as the system is. The choice is the only thing that the console keeps in the browser.
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";
 const NEXT: Record<Theme, Theme> = { system: "dark", dark: "light", light: "system" };
 const KEPT = "sortkey-theme";
 
 export const theme = signal<Theme>(kept());
+
+const system = matchMedia("(prefers-color-scheme: dark)");
+const systemIsDark = signal(system.matches);
+system.addEventListener("change", () => (systemIsDark.value = system.matches));
+
+/** What is drawn by script depends on it; the rest follows the style sheet. */
+export const isDark = computed(() => (theme.value === "system" ? systemIsDark.value : theme.value === "dark"));
 
 export function nextTheme(): void {
   theme.value = NEXT[theme.value];

@@ -1,7 +1,7 @@
 """The console of `sortkey db`, which is loaded with its first request.
 
 Most endpoints are never opened in a browser: for them the console costs neither time at the start nor memory. It needs
-the packages of the extra `server`; without them, the endpoint serves and the page says what is missing.
+no other packages than the endpoint does.
 """
 
 from __future__ import annotations
@@ -11,14 +11,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from time import time
 from typing import Any, Final
 
-from sortkey.extras import MissingExtra, installed_by
 from sortkey.http.connection import Defer, PendingAnswer
 from sortkey.http.pages import PREFIX, Pages
 from sortkey.http.request_parser import Request
-from sortkey.http.response import ResponseWriter
 from sortkey.wire.server import Serving
 
 _MODULE: Final = "sortkey.server.console.of_endpoint"
@@ -70,22 +67,16 @@ class PagesOnDemand:
         return None
 
     async def _load_and_begin(self, request: Request, peer: str, pending: PendingAnswer) -> None:
-        try:
-            async with self._opening:
-                if self._pages is None:
-                    self._pages = await self._load()
-        except MissingExtra as error:
-            text = b"Content-Type: text/plain; charset=utf-8\r\n"
-            pending.send(ResponseWriter(time()).whole(request, 503, text, f"{error}\n".encode()))
-            return
+        async with self._opening:
+            if self._pages is None:
+                self._pages = await self._load()
         answer = self._pages.begin(request, peer, lambda: pending)
         if answer is not None:
             pending.send(answer)
 
     async def _load(self) -> Pages:
         """On a thread: requests of SDKs go on meanwhile."""
-        with installed_by("server"):
-            module = await asyncio.to_thread(import_module, _MODULE)
+        module = await asyncio.to_thread(import_module, _MODULE)
         pages: Pages = await self._stack.enter_async_context(module.endpoint_console(self._serving, self._workers))
         return pages
 

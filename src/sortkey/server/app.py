@@ -25,7 +25,7 @@ from sortkey.server.middleware import HEALTH, IN_FLIGHT, Middleware
 from sortkey.server.openapi import openapi_document
 from sortkey.server.query_parameters import declared_parameters, refuse_unknown
 from sortkey.server.tokens import SERVICE, TENANT, KnownTokens, NoTokens, Tokens, scope_of
-from sortkey.services.interface import Measured, Service
+from sortkey.services.interface import Explained, Measured, Service
 
 _logger = logging.getLogger(__name__)
 
@@ -46,11 +46,14 @@ def app_of(
     in_flight: int = IN_FLIGHT,
     metrics: Metrics | None = None,
     idempotency: Idempotency | None = None,
+    *,
+    for_console: bool = False,
 ) -> Middleware:
     """The app of these services. `samples` returns further samples for `GET /metrics`. Without `idempotency`, requests
-    with an `Idempotency-Key` are rejected. Raises BadTokens for tokens of tenants that no service has."""
+    with an `Idempotency-Key` are rejected. `for_console`: with the routes that only the console calls. Raises BadTokens
+    for tokens of tenants that no service has."""
     known = tokens or NoTokens(AllowedHosts())
-    routes = [_router(service, known, idempotency) for service in services]
+    routes = [_router(service, known, idempotency, for_console) for service in services]
     metrics = metrics or Metrics()
     measured = [service for service in services if isinstance(service, Measured)]
     known_families = {**FAMILIES, **{name: each for service in measured for name, each in service.families.items()}}
@@ -86,10 +89,13 @@ def app_of(
     return Middleware(inner, fast, known, metrics, log or NoLog(), body_bytes, in_flight, idempotency, owners)
 
 
-def _router(service: Service, tokens: Tokens, idempotency: Idempotency | None) -> Router:
+def _router(service: Service, tokens: Tokens, idempotency: Idempotency | None, for_console: bool) -> Router:
     """The service's routes behind a check of tokens and of the names of query parameters. Not guards: Litestar would
     copy the handler for each call."""
     parameters = cache(declared_parameters)
+    handlers = [*service.routes]
+    if for_console and isinstance(service, Explained):
+        handlers += service.console_routes
 
     def check(app: ASGIApp) -> ASGIApp:
         async def check_and_call(scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,7 +117,7 @@ def _router(service: Service, tokens: Tokens, idempotency: Idempotency | None) -
 
     return Router(
         "/",
-        route_handlers=list(service.routes),
+        route_handlers=handlers,
         middleware=[check],
         dependencies={CALLER: caller_dependency(tokens, service.name)},
         opt={SERVICE: service.name},

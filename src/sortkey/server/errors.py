@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from botocore.exceptions import ClientError, HTTPClientError
 from botocore.exceptions import ConnectionError as NotConnected
-from litestar.exceptions import HTTPException
 
 from sortkey.http.response import RETRY_SECONDS
 from sortkey.model.errors import CursorError, DeadlineExceeded, KeyPartError
@@ -100,7 +99,7 @@ def body_error(error: msgspec.DecodeError | UnicodeDecodeError) -> ErrorAnswer:
         return ErrorAnswer(400, MALFORMED, f"The body is not UTF-8: {error.reason}.")
     if not isinstance(error, msgspec.ValidationError):
         return ErrorAnswer(400, MALFORMED, f"The body is not JSON: {error}")
-    return _invalid([_detail(str(error))])
+    return invalid_answer([_detail(str(error))])
 
 
 def error_answer(error: Exception, request_id: str) -> ErrorAnswer:
@@ -123,8 +122,6 @@ def error_answer(error: Exception, request_id: str) -> ErrorAnswer:
             return _store_error(error, request_id)
         case HTTPClientError() | NotConnected():
             return overloaded("The store cannot be reached; try again.", UNAVAILABLE, logged=True)
-        case HTTPException():
-            return _litestar_error(error, request_id)
     return internal_error(request_id)
 
 
@@ -154,26 +151,7 @@ def _store_error(error: ClientError, request_id: str) -> ErrorAnswer:
     return internal_error(request_id)
 
 
-def _litestar_error(error: HTTPException, request_id: str) -> ErrorAnswer:
-    headers = tuple((error.headers or {}).items())
-    cause = error.__cause__
-    if error.status_code >= 500 and error.status_code != 503:
-        return internal_error(request_id)
-    if error.status_code == 400 and cause is not None and isinstance(cause.__cause__, msgspec.DecodeError):
-        return body_error(cause.__cause__)
-    if error.status_code == 400 and isinstance(error.extra, list):
-        return _invalid([_extra_detail(each) for each in error.extra])
-    code = CODES.get(error.status_code, INVALID)
-    return ErrorAnswer(error.status_code, code, _MESSAGES.get(error.status_code, error.detail), headers=headers)
-
-
-_MESSAGES: Final[Mapping[int, str]] = {
-    404: "Not found. /docs lists the routes.",
-    405: "The method is not allowed here. The Allow header lists those that are.",
-}
-
-
-def _invalid(details: Sequence[Detail]) -> ErrorAnswer:
+def invalid_answer(details: Sequence[Detail]) -> ErrorAnswer:
     first = details[0]
     message = first.message if first.field is None else f"{first.field}: {first.message}"
     return ErrorAnswer(400, INVALID, message, tuple(details))
@@ -184,12 +162,3 @@ def _detail(message: str) -> Detail:
     if found is None:
         return Detail(message)
     return Detail(found[1], found[2].removeprefix(".") or None)
-
-
-def _extra_detail(extra: Any) -> Detail:
-    """One of the errors that Litestar found; `data` is the whole body."""
-    message, field = str(extra["message"]), extra.get("key")
-    if field == "data":
-        # Of a missing body, Litestar gives only the name.
-        return Detail("The body is missing" if message == "'data'" else message)
-    return Detail(message, field)

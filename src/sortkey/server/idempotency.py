@@ -38,11 +38,11 @@ from sortkey.limits import MIB
 from sortkey.model.changes.typed_field import F
 from sortkey.model.errors import ConditionFailed, ModelError
 from sortkey.model.items.access_path import AccessPath
-from sortkey.model.items.item import Item
-from sortkey.model.items.key import Key
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.server.errors import ApiError, ErrorAnswer, api_error, error_answer
+from sortkey.server.errors import ApiError, ErrorAnswer, api_error
 from sortkey.server.exchange import Exchange
+from sortkey.server.kept_requests import AnswerPart, KeptRequest
+from sortkey.server.litestar_errors import request_error
 from sortkey.services.operation import OPERATION, REQUESTS, Operation
 
 REPLAYED: Final = (b"idempotency-replayed", b"true")
@@ -64,41 +64,6 @@ IN_PROGRESS: Final = "in_progress"
 _KEY: Final = re.compile(rb"[\x21-\x7e]{1,255}")
 _STORE_ERRORS: Final = (ModelError, ClientError, BotoCoreError)
 _logger = logging.getLogger(__name__)
-
-
-class KeptRequest(Item, table=REQUESTS):
-    """A request with a key, and its answer as soon as there is one."""
-
-    request: str
-    """The hash of caller, method, path and key."""
-    content: str
-    """The hash of the query string and the body."""
-    operation: str
-    """The same for all attempts."""
-    owner: str
-    """The attempt that runs, or that has answered; nobody's after an error."""
-    counter: int = 0
-    """Grows with every renewal and attempt."""
-    attempts: int = 1
-    expires: datetime
-    status: int | None = None
-    """Of the answer; None until there is one."""
-    headers: list[list[str]] = msgspec.field(default_factory=list)
-    body: bytes = b""
-    parts: int = 0
-    """In which the body is kept, if it is long."""
-
-    key = Key("REQUEST#{request}", "REQUEST")
-
-
-class AnswerPart(Item, table=REQUESTS):
-    request: str
-    owner: str
-    number: int
-    body: bytes
-    expires: datetime
-
-    key = Key("REQUEST#{request}", "PART#{owner}#{number}")
 
 
 class Idempotency:
@@ -126,7 +91,7 @@ class Idempotency:
         try:
             await run()
         except Exception as error:
-            await self._release(row, error_answer(error, exchange.id).status)
+            await self._release(row, request_error(error, exchange.id).status)
             raise
         finally:
             OPERATION.reset(token)

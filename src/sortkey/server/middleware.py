@@ -20,10 +20,11 @@ from litestar.types import ASGIApp
 
 from sortkey.http.metrics import OK, RequestMetrics
 from sortkey.server.access_log import AccessLog, Entry, NoLog, TimeText
-from sortkey.server.errors import MALFORMED, UNAVAILABLE, ApiError, ErrorAnswer, error_answer, overloaded
+from sortkey.server.errors import MALFORMED, UNAVAILABLE, ApiError, ErrorAnswer, overloaded
 from sortkey.server.exchange import BODY_BYTES, JSON_TYPE, NESTING, Exchange
 from sortkey.server.fast_routes import FastRoute, FastRoutes
 from sortkey.server.idempotency import Idempotency, answered_once
+from sortkey.server.litestar_errors import request_error
 from sortkey.server.metrics import NO_ROUTE, Metrics
 from sortkey.server.tokens import TENANT, Tokens
 
@@ -95,7 +96,7 @@ class Middleware:
             else:
                 await self._answer_by_litestar(exchange)
         except Exception as error:
-            answer = error_answer(error, exchange.id)
+            answer = request_error(error, exchange.id)
             if (answer.code == MALFORMED or isinstance(error, RecursionError)) and exchange.is_deep():
                 answer = NESTED_BODY
             if answer.logged:

@@ -11,6 +11,7 @@ from sortkey.services.interface import BadSettings as BadSettings
 from sortkey.services.interface import Caller as Caller
 from sortkey.services.interface import Conflict as Conflict
 from sortkey.services.interface import Demonstrated as Demonstrated
+from sortkey.services.interface import Explained as Explained
 from sortkey.services.interface import Job as Job
 from sortkey.services.interface import JobFailed as JobFailed
 from sortkey.services.interface import JobProgress as JobProgress

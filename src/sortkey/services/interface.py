@@ -125,7 +125,8 @@ class Caller(Protocol):
 
 class Service(Protocol):
     """A service on one session. The caller opens the session and closes it. One that takes the messages of
-    `sortkey worker` is a `Consumer`, too; see also `Demonstrated`, `Maintained` and `Measured`."""
+    `sortkey worker` is a `Consumer`, too; see also `Demonstrated`, `Explained`, `Maintained`
+    and `Measured`."""
 
     @property
     def name(self) -> str:
@@ -171,6 +172,16 @@ class Demonstrated(Protocol):
     async def run_demo(self) -> None:
         """What visitors of the demonstration would do, until it is cancelled. Called while the server runs, with the
         demonstration data loaded."""
+        ...
+
+
+@runtime_checkable
+class Explained(Protocol):
+    """A service that explains in the console what it does, by routes that only the console calls."""
+
+    @property
+    def console_routes(self) -> Sequence[ControllerRouterHandler]:
+        """As `routes`. The server does not have them, so they may read more than a client should cause."""
         ...
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
@@ -60,6 +61,13 @@ def boosts_of(query: LookupQuery, best: dict[str, Rank]) -> list[Boost]:
     return boosts
 
 
+class RowRead(NamedTuple):
+    """A row that a lookup reads, and the partners in it."""
+
+    key: str
+    partners: Sequence[str]
+
+
 class EventResult(NamedTuple):
     """What an event did."""
 
@@ -92,8 +100,16 @@ class Design(Protocol):
         """The boosted partners, in the order of the query."""
         ...
 
+    async def rows_read(self, market: Market, query: LookupQuery) -> list[RowRead]:
+        """The rows that a lookup reads."""
+        ...
+
     async def campaigns_of(self, market: Market, partner: str) -> list[CampaignInArea]:
         """All campaigns of a partner, sorted by campaign and area; ended ones as long as they are kept."""
+        ...
+
+    def all_campaigns(self, market: Market) -> AsyncIterator[CampaignEvent]:
+        """The newest event of each campaign: another design loads the market from them."""
         ...
 
 
@@ -110,6 +126,22 @@ class CampaignFields(Protocol):
     def status(self) -> Literal["ACTIVE", "ENDED"]: ...
     @property
     def version(self) -> str: ...
+
+
+def event_of(partner: str, campaign_id: str, areas: Sequence[str], campaign: CampaignFields) -> CampaignEvent:
+    """The event that has written a campaign."""
+    updated_at, _, event_id = campaign.version.partition("#")
+    return CampaignEvent(
+        event_id=event_id,
+        campaign_id=campaign_id,
+        partner_id=partner,
+        areas=tuple(areas),
+        score=campaign.score,
+        days_of_week=campaign.days,
+        time_slots=campaign.slots,
+        status=campaign.status,
+        updated_at=datetime.fromisoformat(updated_at),
+    )
 
 
 def campaigns_in_areas(campaign_id: str, areas: Sequence[str], campaign: CampaignFields) -> list[CampaignInArea]:

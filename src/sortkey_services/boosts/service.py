@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
@@ -15,7 +16,8 @@ from msgspec import Meta
 import sortkey as sk
 from sortkey.clock import Clock, SystemClock
 from sortkey_services.boosts import demo
-from sortkey_services.boosts.design import Boost, CampaignInArea, Design, EventResult, LookupQuery
+from sortkey_services.boosts.comparison import Comparison, MakeDesign, compare
+from sortkey_services.boosts.design import Boost, CampaignInArea, EventResult, LookupQuery
 from sortkey_services.boosts.event import (
     MAX_ID_BYTES,
     CampaignEvent,
@@ -25,13 +27,11 @@ from sortkey_services.boosts.event import (
     errors_in_name,
     read_message,
 )
-from sortkey_services.boosts.tenants import DesignName, Market, Settings, markets_of
+from sortkey_services.boosts.tenants import DaySlots, DesignName, Market, Settings, markets_of
 from sortkey_services.boosts.v1 import V1
 from sortkey_services.boosts.v2 import V2, Manifest
 
 MAX_PARTNERS: Final = 1000
-
-MakeDesign = Callable[[sk.AsyncSession, Clock], Design]
 
 DESIGNS: Final[Mapping[DesignName, MakeDesign]] = {"v2": V2, "v1": V1, "manifest": Manifest}
 TABLES: Final[Mapping[DesignName, Sequence[type[sk.Item]]]] = {
@@ -123,12 +123,26 @@ class BoostsService:
     ) -> list[Boost]:
         """The partners that are boosted at an instant, by default now: in the order given, each once."""
         market = self.market(tenant)
+        return await self.design.lookup(market, LookupQuery(district, partners, self._day_slots(market, at)))
+
+    def _day_slots(self, market: Market, at: datetime | None) -> DaySlots:
         instant = datetime.fromtimestamp(self._clock.now(), UTC) if at is None else at
         try:
-            day_slots = market.timetable.day_slots(instant)
+            return market.timetable.day_slots(instant)
         except OverflowError:
             raise sk.services.BadRequest("at: out of range") from None
-        return await self.design.lookup(market, LookupQuery(district, partners, day_slots))
+
+    async def compare(self, tenant: str, asked: LookupRequest) -> Comparison:
+        """What each design would read for a lookup. Reads all campaigns of the market."""
+        market = self.market(tenant)
+        if asked.district is None:
+            raise sk.services.BadRequest("district: required, since the manifest has rows for areas alone")
+        for error in errors_in_area("district", asked.district):
+            raise sk.services.BadRequest(error)
+        query = LookupQuery(asked.district, asked.partner_ids, self._day_slots(market, asked.at))
+        campaigns = [each async for each in self.design.all_campaigns(market)]
+        # Loading takes a while; other requests go on meanwhile.
+        return await asyncio.to_thread(asyncio.run, compare(DESIGNS, market, campaigns, query, self._clock))
 
     async def campaigns_of(self, tenant: str, partner: str) -> list[CampaignInArea]:
         """All campaigns of a partner."""
@@ -240,3 +254,12 @@ class BoostsService:
             return PartnerAnswer(partner_id, found)
 
         return [lookup, campaigns, partner]
+
+    @property
+    def console_routes(self) -> Sequence[ControllerRouterHandler]:
+        @post("/boosts/{tenant:str}/lookup/designs", status_code=200, opt={"scope": "read"})
+        async def designs(tenant: FromPath[str], data: JSONBody[LookupRequest]) -> Comparison:
+            """What each design would read for a lookup."""
+            return await self.compare(tenant, data)
+
+        return [designs]

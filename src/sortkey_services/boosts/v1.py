@@ -24,8 +24,10 @@ from sortkey_services.boosts.design import (
     EventResult,
     LookupQuery,
     Rank,
+    RowRead,
     boosts_of,
     campaigns_in_areas,
+    event_of,
 )
 from sortkey_services.boosts.event import ENDED, EVERYWHERE, CampaignEvent, Day, Slot
 from sortkey_services.boosts.model import RETENTION_SECONDS
@@ -179,6 +181,12 @@ class V1:
             return False
 
     async def load(self, market: Market, events: Sequence[CampaignEvent]) -> AsyncIterator[int]:
+        campaigns = await self.load_lists(market, events)
+        await self._session.batch(put=(sk.replace(each, lists=each.wanted, revision=1) for each in campaigns))
+        yield len(events)
+
+    async def load_lists(self, market: Market, events: Sequence[CampaignEvent]) -> list[V1Campaign]:
+        """The rows that lookups read; returns those that make events idempotent, which are not stored yet."""
         campaigns = [_campaign_of(market, event) for event in events]
         lists: dict[str, list[Listing]] = {}
         for campaign in campaigns:
@@ -197,8 +205,7 @@ class V1:
                     for number, start in enumerate(starts, 1)
                 )
             )
-        await self._session.batch(put=(sk.replace(each, lists=each.wanted, revision=1) for each in campaigns))
-        yield len(events)
+        return campaigns
 
     async def set_delivery_areas(self, market: Market, areas: Mapping[str, Sequence[str]]) -> None:
         """Not used."""
@@ -206,21 +213,32 @@ class V1:
     # Reading
 
     async def lookup(self, market: Market, query: LookupQuery) -> list[Boost]:
-        areas = {query.district or EVERYWHERE, EVERYWHERE}
-        names = ["#".join((area, *day_slot)) for area in sorted(areas) for day_slot in query.day_slots.listed]
-
-        async def read(name: str) -> list[Shard]:
-            return await self._shards(market, name, consistent=False)
-
         asked = set(query.partners)
         best: dict[str, Rank] = {}
-        for shard in (shard for shards in await concurrent_map(read, names, CONCURRENT_REQUESTS) for shard in shards):
+        for shard in await self._lists(market, query):
             everywhere = shard.area == EVERYWHERE
             for each in shard.listings:
                 if each.partner in asked and each.until is None:
                     found = (everywhere, -each.score, each.campaign)
                     best[each.partner] = min(found, best.get(each.partner, found))
         return boosts_of(query, best)
+
+    async def rows_read(self, market: Market, query: LookupQuery) -> list[RowRead]:
+        return [
+            RowRead(
+                f"{each.area} {each.day}#{each.slot}#{each.shard:04}", [listing.partner for listing in each.listings]
+            )
+            for each in await self._lists(market, query)
+        ]
+
+    async def _lists(self, market: Market, query: LookupQuery) -> list[Shard]:
+        areas = {query.district or EVERYWHERE, EVERYWHERE}
+        names = ["#".join((area, *day_slot)) for area in sorted(areas) for day_slot in query.day_slots.listed]
+
+        async def read(name: str) -> list[Shard]:
+            return await self._shards(market, name, consistent=False)
+
+        return [shard for shards in await concurrent_map(read, names, CONCURRENT_REQUESTS) for shard in shards]
 
     async def _shards(self, market: Market, name: str, *, consistent: bool = True) -> list[Shard]:
         area, day, slot = name.split("#")
@@ -234,6 +252,12 @@ class V1:
             async for each in self._session.iterate(path, consistent=True)
             for found in campaigns_in_areas(each.campaign, each.areas, each)
         ]
+
+    async def all_campaigns(self, market: Market) -> AsyncIterator[CampaignEvent]:
+        # Each partner is a partition, and nothing lists them.
+        async for each in self._session.scan(V1Campaign):
+            if each.tenant == market.tenant:
+                yield event_of(each.partner, each.campaign, each.areas, each)
 
 
 def _campaign_of(market: Market, event: CampaignEvent) -> V1Campaign:

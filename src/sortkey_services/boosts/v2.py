@@ -26,8 +26,10 @@ from sortkey_services.boosts.design import (
     EventResult,
     LookupQuery,
     Rank,
+    RowRead,
     boosts_of,
     campaigns_in_areas,
+    event_of,
 )
 from sortkey_services.boosts.event import EVERYWHERE, CampaignEvent
 from sortkey_services.boosts.model import (
@@ -341,6 +343,14 @@ class V2:
         rows = await self._session.lookup_as(self.rows.key, keys, _read_rows)
         return boosts_of(query, _best_campaigns(query.partners, rows, query.day_slots.bits))
 
+    async def rows_read(self, market: Market, query: LookupQuery) -> list[RowRead]:
+        areas = self.areas_read(market, query.district)
+        paths = [
+            self.rows.key(tenant=market.tenant, area=area, partner=each) for area in areas for each in query.partners
+        ]
+        found = await self._session.get_many(paths)
+        return [RowRead(f"{row.area} {row.partner}", [row.partner]) for row in found if row is not None]
+
     async def campaigns_of(self, market: Market, partner: str) -> list[CampaignInArea]:
         path = self.rows.key(tenant=market.tenant, area=EVERYWHERE, partner=partner)
         main = await self._session.get(path, consistent=True)
@@ -351,6 +361,13 @@ class V2:
             for campaign_id, campaign in sorted(main.campaigns.items())
             for found in campaigns_in_areas(campaign_id, campaign.areas or (), campaign)
         ]
+
+    async def all_campaigns(self, market: Market) -> AsyncIterator[CampaignEvent]:
+        # The main rows of all partners are one partition.
+        path = self.rows.key(tenant=market.tenant, area=EVERYWHERE)
+        async for row in self._session.iterate(path):
+            for name, campaign in row.campaigns.items():
+                yield event_of(row.partner, name, campaign.areas or (), campaign)
 
 
 class _Folded(NamedTuple):

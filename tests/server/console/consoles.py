@@ -155,16 +155,16 @@ MakeAccess = Callable[[Declared], Access]
 
 @asynccontextmanager
 async def opened(
-    url: str = "memory:", access: MakeAccess | None = None, feeds: Sequence[Any] = ()
+    url: str = "memory:", access: MakeAccess | None = None, feeds: Sequence[Any] = (), *, follows: bool = True
 ) -> AsyncIterator[Opened]:
-    """The console of a shop, with a follower if it has feeds."""
+    """The console of a shop, with a follower if it has feeds, unless others follow them."""
     async with sk.async_connect(url, tables=TABLES) as session:
         await session.create_tables(*TABLES)
         services = [
             RunningService("shop", "a shop", [SHOP, Score.__table__], feeds),
             RunningService("vault", "secrets", [Secret.__table__]),
         ]
-        follower = sk.feeds.Follower(session, feeds) if feeds else None
+        follower = sk.feeds.Follower(session, feeds) if feeds and follows else None
         sources = Sources("serve", SystemClock(), url, session.client.database, session, services, follower)
         async with open_console(sources, access or (lambda _: OPEN_ACCESS)) as console:
             if follower is None:

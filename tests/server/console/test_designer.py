@@ -53,6 +53,13 @@ def test_classes_have_keys_collections_paths_and_costs() -> None:
     assert query.dollars_per_month == pytest.approx(40.5)
 
 
+# PutItem replaces: a profile of each customer is one row.
+def test_a_key_that_is_the_partition_s_alone_has_one_example() -> None:
+    source = "import sortkey as sk\n\nclass User(sk.Item, table='users'):\n    user: str\n    city: str\n"
+    (user,) = design(DesignRequest(f'{source}    key = sk.Key("USER#{{user}}", "PROFILE")\n')).classes
+    assert [[row.sort for row in each.rows] for each in user.collections] == [["PROFILE"]]
+
+
 def test_questions_without_a_path_get_the_index_that_would_answer_them() -> None:
     questions = {each.text: each for each in design(DesignRequest(SHOP)).questions}
     assert questions["Which Prices have a certain product?"].by == "Price.by_product(product=…)"

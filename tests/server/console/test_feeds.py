@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 import sortkey as sk
+from sortkey.feeds.shards.lease_runner import Sightings
+from sortkey.feeds.shards.leases import FEEDS, ShardLease
 from tests.server.console.consoles import SHOP, Opened, Order, run
 
 
@@ -97,6 +101,58 @@ def test_what_is_wrong_with_a_feed_is_a_finding() -> None:
         assert any(each["subject"] == "feed printer" and "given up 1 " in each["found"] for each in wrong)
 
     run(use, feeds=[Printer().feed()])
+
+
+async def feed_of(shop: Opened) -> dict[str, Any]:
+    (feed,) = (await shop.page.call("feeds"))["feeds"]
+    return dict(feed)
+
+
+# The console of a server that does not follow: how far behind a feed is, it reads from the stream.
+def test_a_feed_of_other_processes_is_as_far_behind_as_its_oldest_change() -> None:
+    printer = Printer()
+    printer.broken = False
+    feed = printer.feed()
+
+    async def use(shop: Opened) -> None:
+        await shop.session.put(Order(customer="ada", number=1))
+        shown = await feed_of(shop)
+        assert (shown["unfollowed"], shown["lagSeconds"], shown["following"]) == (1, None, False)
+        begin = "Run 'sortkey follow shop', or this server without --no-follow."
+        assert shown["lagText"] == f"Nobody follows its shard. {begin}"
+        async with sk.feeds.Follower(shop.session, [feed]) as follower:
+            await follower.caught_up()
+            shown = await feed_of(shop)
+            assert (shown["unfollowed"], shown["shards"][0]["owner"]) == (0, follower.id)
+        # It has given its lease up.
+        shown = await feed_of(shop)
+        assert (shown["unfollowed"], shown["lagSeconds"]) == (1, 0.0)
+        await shop.session.put(Order(customer="ada", number=2))
+        async with asyncio.timeout(30):
+            while not (shown := await feed_of(shop))["lagSeconds"]:
+                await asyncio.sleep(0.05)
+        assert shown["lagText"] == f"Nobody follows its shard. {begin}"
+        wrong = (await shop.page.call("overview"))["findings"]
+        assert any(each["subject"] == "feed printer" and begin in each["found"] for each in wrong)
+
+    run(use, feeds=[feed], follows=False)
+
+
+# kill -9 leaves the follower's name in the lease.
+def test_a_follower_that_was_killed_is_not_taken_for_one_that_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def use(shop: Opened) -> None:
+        shard = (await feed_of(shop))["shards"][0]
+        lease = ShardLease(feed="printer", stream=shard["stream"], shard=shard["shard"], owner="killed")
+        await shop.session.create_tables(FEEDS)
+        await shop.session.put(lease)
+        shown = await feed_of(shop)
+        assert (shown["unfollowed"], shown["lagText"]) == (0, "Another process follows it.")
+        monkeypatch.setattr(Sightings, "expired", lambda _, leases, __: set(leases))
+        shown = await feed_of(shop)
+        assert (shown["unfollowed"], shown["shards"][0]["silent"]) == (1, True)
+        assert shown["lagText"].startswith("Nobody follows its shard: its follower has stopped. Run ")
+
+    run(use, feeds=[Printer().feed()], follows=False)
 
 
 def test_timers_are_shown_before_they_are_due() -> None:

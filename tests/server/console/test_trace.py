@@ -13,6 +13,7 @@ from sortkey.server.console.access import Access
 from sortkey.server.console.data.declared import Declared
 from sortkey.server.console.opened import open_console
 from sortkey.server.console.sources import RunningService, Sources
+from sortkey.server.console.trace import Tracer
 from sortkey.server.middleware import Middleware
 from sortkey.server.tokens import Tokens
 from tests.server.console.consoles import OPEN_ACCESS, Page
@@ -56,10 +57,12 @@ def run(use: Callable[[Page, AsyncSession], Awaitable[None]], access: object = O
             await session.create_tables(Note, Copy)
             await session.put(Note(shelf="s", name="a", text="first"))
             services = [RunningService("notes", "notes", [NOTES])]
-            sources = Sources(
-                "serve", SystemClock(), "memory:", session.client.database, session, services, make_app=make_app
-            )
-            async with open_console(sources, access_of) as console:
+            sources = Sources("serve", SystemClock(), "memory:", session.client.database, session, services)
+
+            def further(declared: Declared) -> list[Tracer]:
+                return [Tracer(session, make_app, declared)]
+
+            async with open_console(sources, access_of, further=further) as console:
                 await use(Page(console), session)
 
     asyncio.run(whole())

@@ -183,3 +183,21 @@ def test_a_partner_with_too_many_campaigns_is_named() -> None:
         assert (await send("GET", "/boosts/de/partners/2")).status == 404
 
     with_service(use)
+
+
+# It reads the whole market, which no client should cause.
+def test_the_designs_are_compared_for_the_console_alone() -> None:
+    async def use() -> None:
+        async with sk.async_connect("memory:", tables=service_definition.BOOSTS.tables({})) as session:
+            service = service_definition.BOOSTS.make(session, {})
+            await service.start()
+            served, shown = app_of([service]), app_of([service], for_console=True)
+            assert (await call(shown, "POST", "/boosts/de/campaigns", EVENT)).status == 202
+            assert (await call(served, "POST", "/boosts/de/lookup/designs", ASKED)).status == 404
+            answer = (await call(shown, "POST", "/boosts/de/lookup/designs", ASKED)).json()
+            assert (answer["partners"], answer["agree"]) == (1, True)
+            # V2 reads the partner's main row besides that of the district.
+            read = {each["design"]: each["partnersRead"] for each in answer["designs"]}
+            assert read == {"v2": 2, "v1": 1, "manifest": 1}
+
+    asyncio.run(use())

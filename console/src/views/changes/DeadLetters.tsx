@@ -10,9 +10,10 @@ import { clock } from "../../times.ts";
 import { clipped, visibleLines } from "../../values/attribute.ts";
 
 const AT_ONCE = 100;
+const EVERY = 2000;
 
 export function DeadLetters() {
-  const feeds = useLoaded(() => api<Feeds>("feeds"), []);
+  const feeds = useLoaded(() => api<Feeds>("feeds"), [], EVERY);
   const [chosen, setChosen] = useState("");
   return (
     <Shown loaded={feeds}>
@@ -41,7 +42,7 @@ export function DeadLetters() {
 function Service({ service, onDone }: { service: string; onDone: () => void }) {
   const [afters, setAfters] = useState<Cursor[]>([]);
   const after = afters[afters.length - 1];
-  const letters = useLoaded(() => api<Letters>("letters", { service, first: AT_ONCE, ...(after === undefined ? {} : { after }) }), [service, after]);
+  const letters = useLoaded(() => api<Letters>("letters", { service, first: AT_ONCE, ...(after === undefined ? {} : { after }) }), [service, after], EVERY);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [open, setOpen] = useState<Letters["letters"][number]>();
   const [asking, setAsking] = useState(false);

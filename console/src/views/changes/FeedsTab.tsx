@@ -21,7 +21,7 @@ export function FeedsTab() {
 
 function FeedPanel({ feed }: { feed: Feed }) {
   const [open, setOpen] = useState(false);
-  const tone = feed.blocked !== null || (feed.lagSeconds ?? 0) > BEHIND ? "warn" : "good";
+  const tone = feed.blocked !== null || feed.unfollowed > 0 || (feed.lagSeconds ?? 0) > BEHIND ? "warn" : "good";
   return (
     <Panel
       title={
@@ -70,7 +70,12 @@ function FeedPanel({ feed }: { feed: Feed }) {
               <td class="mono wrap">{each.shard}</td>
               <td>{each.state}</td>
               <td class="right">{each.lagSeconds === null ? "–" : seconds(each.lagSeconds)}</td>
-              <td class="wrap">{each.here ? "this process" : (each.owner ?? "nobody")}</td>
+              <td class="wrap">{each.here ? "this process" : (each.owner ?? "nobody")}
+                {each.silent && (
+                  <span class="sub">
+                    <Sign tone="warn" /> has stopped
+                  </span>
+                )}</td>
               <td class="mono wrap">{each.checkpoint ?? "–"}</td>
             </tr>
           ))}

@@ -2,7 +2,7 @@
 import { useLoaded } from "../../api/loaded.ts";
 import { api } from "../../api/requests.ts";
 import type { TimersDue } from "../../api/types.ts";
-import { count } from "../../numbers.ts";
+import { plural } from "../../numbers.ts";
 import { Empty, Panel, Shown, Sign, Table } from "../../shell/parts.tsx";
 import { away, clock } from "../../times.ts";
 import { clipped } from "../../values/attribute.ts";
@@ -15,7 +15,7 @@ export function Timers() {
         value.timers.length === 0 ? (
           <Empty>Nothing is due. A scheduled change appears here with its time, until it has taken effect.</Empty>
         ) : (
-          <Panel title={`${count(value.timers.length)}${value.more ? " and more" : ""} are due`}>
+          <Panel title={`${plural(value.timers.length, "timer")}${value.more ? " and more" : ""}`}>
             <Table label="Timers" heads={[{ title: "At" }, { title: "" }, { title: "Schedule" }, { title: "Of" }]}>
               {value.timers.map((each) => (
                 <tr>

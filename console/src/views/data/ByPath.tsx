@@ -1,4 +1,5 @@
 // Rows by an access path: choose it, fill its fields, see the request and its price before it is sent.
+import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { useLoaded } from "../../api/loaded.ts";
 import { api, RequestError } from "../../api/requests.ts";
@@ -7,6 +8,8 @@ import { count, dollars, plural, ratio } from "../../numbers.ts";
 import { CopyButton, Field, Panel, Problem } from "../../shell/parts.tsx";
 import { asked, type Asked, begun, choosePath, path as chosenPath, result } from "./chosen.ts";
 import { useSettled } from "./settled.ts";
+
+const MONTH_SECONDS = 30 * 86_400;
 
 export function ByPath({ table, classes }: { table: Table; classes: DeclaredClass[] }) {
   const paths = classes.flatMap((each) => each.paths);
@@ -113,8 +116,12 @@ function Ask({ table, path }: { table: Table; path: DeclaredPath }) {
   );
 }
 
+const perSecond = signal("10");
+
 function Planned({ plan }: { plan: Plan }) {
   const { estimate } = plan;
+  const rate = Number(perSecond.value);
+  const month = (estimate.dollarsPerMillion / 1e6) * rate * MONTH_SECONDS;
   return (
     <>
       <p class="cost" aria-live="polite">
@@ -129,6 +136,12 @@ function Planned({ plan }: { plan: Plan }) {
         <span>
           <strong>{dollars(estimate.dollarsPerMillion)}</strong> a million
         </span>
+        <label class="check">
+          <input type="number" class="short" min="0" step="any" aria-label="Requests a second" value={perSecond.value} onInput={(event) => (perSecond.value = event.currentTarget.value)} />
+          <span>
+            a second: <strong>{Number.isFinite(month) && month >= 0 ? dollars(month) : "–"}</strong> a month
+          </span>
+        </label>
         <span class="muted">{estimate.source}</span>
       </p>
       <details class="request">

@@ -3,8 +3,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { heat, problems, useTopic } from "../../api/live.ts";
 import type { Heat as Now } from "../../api/types.ts";
 import { count, percent, ratio } from "../../numbers.ts";
-import { Empty, Page, Panel, Sign, Table } from "../../shell/parts.tsx";
-import { theme } from "../../shell/theme.ts";
+import { Empty, OneProcess, Page, Panel, Sign, Table } from "../../shell/parts.tsx";
+import { isDark } from "../../shell/theme.ts";
 import { clock } from "../../times.ts";
 import { visible } from "../../values/attribute.ts";
 
@@ -41,11 +41,12 @@ export function Heat() {
         )
       }
     >
+      <OneProcess />
       {problems.value.heat && <p class="notice">{problems.value.heat}</p>}
       {!now ? (
         <p class="loading">Loading…</p>
-      ) : now.columns.length === 0 ? (
-        <Empty>No requests yet. Partitions appear here as they are read and written.</Empty>
+      ) : now.partitions.length === 0 ? (
+        <Empty>No requests lately. Partitions appear here as they are read and written.</Empty>
       ) : (
         <>
           {hottest && (
@@ -59,15 +60,18 @@ export function Heat() {
             <HeatMap now={now} />
           </Panel>
           <Panel title="Hottest partitions" tools={<span class="muted">the last one to two minutes</span>}>
+            {now.hottest.length === 0 ? (
+              <Empty>No requests in the last minutes.</Empty>
+            ) : (
             <Table
               label="Hottest partitions"
               heads={[
                 { title: "Partition" },
                 { title: "Requests/s", align: "right" },
                 { title: "Read units/s", align: "right" },
-                { title: "of the limit", align: "right" },
+                { title: `of ${count(now.limits.readUnits)}`, align: "right", hint: "The share of what DynamoDB serves from one partition key" },
                 { title: "Write units/s", align: "right" },
-                { title: "of the limit", align: "right" },
+                { title: `of ${count(now.limits.writeUnits)}`, align: "right", hint: "The share of what DynamoDB serves from one partition key" },
               ]}
             >
               {now.hottest.map((each) => (
@@ -88,6 +92,7 @@ export function Heat() {
                 </tr>
               ))}
             </Table>
+            )}
           </Panel>
         </>
       )}
@@ -101,7 +106,7 @@ function Share({ share }: { share: number }) {
       <span class={`track ${share > 1 ? "over" : ""}`} aria-hidden="true">
         <span style={{ width: `${Math.min(100, share * 100)}%` }} />
       </span>{" "}
-      {percent(share)}
+      <span class="share">{percent(share)}</span>
     </>
   );
 }
@@ -146,7 +151,7 @@ function HeatMap({ now }: { now: Now }) {
   }, []);
   useEffect(() => {
     if (width > 0) draw(canvas.current!, width, labels, lines, now);
-  }, [now, width, theme.value]);
+  }, [now, width, isDark.value]);
   const point = (event: MouseEvent) => {
     const box = canvas.current!.getBoundingClientRect();
     const line = lines[Math.floor((event.clientY - box.top) / ROW)];

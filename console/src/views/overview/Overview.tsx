@@ -8,6 +8,7 @@ import { Lines } from "../../charts/Lines.tsx";
 import { bytes, count, dollars, plural, ratio } from "../../numbers.ts";
 import { Empty, Figure, Page, Panel, Problem, Sign, Table } from "../../shell/parts.tsx";
 import { away, clock, seconds } from "../../times.ts";
+import { tab } from "../changes/Changes.tsx";
 
 type Sample = OverviewHistory["samples"][number];
 /** Ten minutes. */
@@ -29,6 +30,7 @@ function Shown({ now }: { now: Now }) {
   const errors = sum((each) => each.errorsPerSecond);
   const behind = now.feeds.reduce((worst, each) => Math.max(worst, each.lagSeconds ?? 0), 0);
   const blocked = now.feeds.filter((each) => each.blocked !== null).length;
+  const unfollowed = now.feeds.filter((each) => each.unfollowed > 0).length;
   const dead = now.feeds.reduce((all, each) => all + each.deadLetters, 0);
   return (
     <>
@@ -50,9 +52,9 @@ function Shown({ now }: { now: Now }) {
         {now.feeds.length > 0 && (
           <Figure
             label="Feeds"
-            value={blocked > 0 ? `${blocked} waiting` : `${seconds(behind)} behind`}
+            value={blocked > 0 ? `${blocked} waiting` : unfollowed > 0 ? `${unfollowed} not followed` : `${seconds(behind)} behind`}
             note={dead > 0 ? `${count(dead)} dead letters` : "no dead letters"}
-            tone={blocked > 0 || dead > 0 ? "warn" : undefined}
+            tone={blocked > 0 || unfollowed > 0 || dead > 0 ? "warn" : undefined}
           />
         )}
         <Figure label="This process" value={bytes(now.memory)} note={`${plural(now.connections, "connection")}, ${plural(now.consoles, "console")}`} />
@@ -220,15 +222,15 @@ function sampleOf(now: Now): Sample {
 
 function FeedsPanel({ now }: { now: Now }) {
   return (
-    <Panel title="Feeds" tools={<a href="#/changes">Changes</a>}>
+    <Panel title="Feeds" tools={<a href="#/changes" onClick={() => (tab.value = "feeds")}>Shards and leases</a>}>
       <Table label="Feeds" heads={[{ title: "Feed" }, { title: "Behind", align: "right" }, { title: "Dead letters", align: "right" }]}>
         {now.feeds.map((each) => (
           <tr>
             <td>
               {each.name} <span class="muted">{each.service}</span>
-              {each.blocked && (
+              {(each.blocked !== null || each.unfollowed > 0) && (
                 <span class="sub">
-                  <Sign tone="warn" /> {each.blocked}
+                  <Sign tone="warn" /> {each.lagText}
                 </span>
               )}
             </td>

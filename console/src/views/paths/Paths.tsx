@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { paths, problems, useTopic } from "../../api/live.ts";
 import type { PathUse } from "../../api/types.ts";
 import { count, dollars, ratio } from "../../numbers.ts";
-import { Empty, Figure, Page, Panel, Sign, Table, Tabs } from "../../shell/parts.tsx";
+import { Empty, Figure, OneProcess, Page, Panel, Sign, Table, Tabs } from "../../shell/parts.tsx";
 import { clock, seconds } from "../../times.ts";
 
 const KINDS: Record<PathUse["kind"], [tone: "good" | "warn" | "bad", word: string]> = {
@@ -49,6 +49,7 @@ export function Paths() {
         )
       }
     >
+      <OneProcess />
       {problems.value.paths && <p class="notice">{problems.value.paths}</p>}
       {!now ? (
         <p class="loading">Loading…</p>

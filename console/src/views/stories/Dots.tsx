@@ -1,10 +1,10 @@
-// Rows as dots: those that were read, and among them those that were asked for.
+// What was read as dots, in the order in which it is stored; what was asked for stands out.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { theme } from "../../shell/theme.ts";
+import { isDark } from "../../shell/theme.ts";
 
 const GAP = 1;
 
-export function Dots({ read, wanted, label }: { read: number; wanted: number; label: string }) {
+export function Dots({ read, asked, label }: { read: number; asked: readonly number[]; label: string }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
   useEffect(() => {
@@ -14,12 +14,12 @@ export function Dots({ read, wanted, label }: { read: number; wanted: number; la
     return () => observer.disconnect();
   }, []);
   useEffect(() => {
-    if (width > 0) draw(canvas.current!, width, read, wanted);
-  }, [width, read, wanted, theme.value]);
+    if (width > 0) draw(canvas.current!, width, read, asked);
+  }, [width, read, asked, isDark.value]);
   return <canvas ref={canvas} role="img" aria-label={label} />;
 }
 
-function draw(canvas: HTMLCanvasElement, width: number, read: number, wanted: number): void {
+function draw(canvas: HTMLCanvasElement, width: number, read: number, asked: readonly number[]): void {
   const size = read > 2000 ? 1 : 7;
   const columns = Math.max(1, Math.floor(width / (size + GAP)));
   const height = Math.max(8, Math.ceil(read / columns) * (size + GAP));
@@ -31,11 +31,10 @@ function draw(canvas: HTMLCanvasElement, width: number, read: number, wanted: nu
   const [accent, rest] = [style.getPropertyValue("--accent"), style.getPropertyValue("--line-strong")];
   const pen = canvas.getContext("2d")!;
   pen.scale(scale, scale);
-  const every = Math.max(1, Math.floor(read / Math.max(1, wanted)));
-  for (let place = 0; place < read; place += 1) {
-    const lit = place % every === 0 && place / every < wanted;
-    const grown = lit && size === 1 ? 1 : 0;
-    pen.fillStyle = lit ? accent : rest;
+  const fill = (colour: string, place: number, grown: number) => {
+    pen.fillStyle = colour;
     pen.fillRect((place % columns) * (size + GAP) - grown, Math.floor(place / columns) * (size + GAP) - grown, size + 2 * grown, size + 2 * grown);
-  }
+  };
+  for (let place = 0; place < read; place += 1) fill(rest, place, 0);
+  for (const place of asked) fill(accent, place, size === 1 ? 2 : 0);
 }

@@ -31,11 +31,14 @@ interface Listed<Each> {
 const [BEFORE, AFTER] = [-600, 600];
 const SOON = 15;
 const SHOWN = 64;
+/** Whose present price a change is compared with. */
+const KNOWN = 1000;
 
 export function Pricing() {
   const [store, setStore] = useState("12345");
   const [offset, setOffset] = useState(0);
   const [day, setDay] = useState("");
+  const [time, setTime] = useState("00:00");
   const [product, setProduct] = useState("P001");
   const [now, setNow] = useState(new Date());
   const [error, setError] = useState<RequestError>();
@@ -43,14 +46,14 @@ export function Pricing() {
     const timer = setInterval(() => setNow(new Date()), 1000);
     return () => clearInterval(timer);
   }, []);
-  const instant = day === "" ? new Date(now.getTime() + offset * 1000) : new Date(day);
+  const instant = day === "" ? new Date(now.getTime() + offset * 1000) : new Date(`${day}T${time}`);
   const isNow = day === "" && offset === 0;
   const at = isNow ? "" : `at=${part(instant.toISOString())}`;
   const stores = `/pricing/stores/${part(store)}`;
-  const current = useLoaded(() => request<Listed<Price>>(`${stores}/prices?first=${SHOWN}`), [store], 1000);
-  const shown = useLoaded(() => traced<Listed<Price>>({ path: `${stores}/prices?first=${SHOWN}&${at}` }), [store, offset, day], 1000, true);
+  const current = useLoaded(() => request<Listed<Price>>(`${stores}/prices?first=${KNOWN}`), [store], 2000);
+  const shown = useLoaded(() => traced<Listed<Price>>({ path: `${stores}/prices?first=${SHOWN}&${at}` }), [store, offset, day, time], 1000, true);
   const changes = useLoaded(() => request<Listed<Change>>(`${stores}/changes?first=100`), [store], 1500);
-  const one = useLoaded(() => request<Price>(`${stores}/products/${part(product)}?${at}`), [store, product, offset, day], 2000, true);
+  const one = useLoaded(() => request<Price>(`${stores}/products/${part(product)}?${at}`), [store, product, offset, day, time], 2000, true);
   const { write } = about.value!.you;
   const may = write === "all" || write.includes("pricing");
   const prices = new Map(current.value?.items.map((each) => [each.product, each.amount]));
@@ -110,8 +113,9 @@ export function Pricing() {
           </div>
           <div class="fields">
             <Field label="Store">{(id) => <input id={id} value={store} onChange={(event) => event.currentTarget.value && setStore(event.currentTarget.value)} />}</Field>
-            <Field label="Any other instant">{(id) => <input id={id} type="datetime-local" value={day} onChange={(event) => setDay(event.currentTarget.value)} />}</Field>
             <Field label="Product">{(id) => <input id={id} value={product} onChange={(event) => event.currentTarget.value && setProduct(event.currentTarget.value)} />}</Field>
+            <Field label="On another day">{(id) => <input id={id} type="date" value={day} onChange={(event) => setDay(event.currentTarget.value)} />}</Field>
+            <Field label="At" hint="your time">{(id) => <input id={id} type="time" value={time} disabled={day === ""} onChange={(event) => setTime(event.currentTarget.value || "00:00")} />}</Field>
             <button type="button" disabled={!may} onClick={change}>
               Raise {product} by 0.50 in {SOON} s
             </button>
@@ -132,7 +136,7 @@ export function Pricing() {
         </Shown>
       </Panel>
       <div class="panels">
-        <Panel title={`The first ${SHOWN} products of store ${store}`} wide tools={<span class="muted">framed: differs from now</span>}>
+        <Panel title={`The first ${SHOWN} products of store ${store}`} wide tools={<span class="muted">framed: differs from now. Choose one to see it above.</span>}>
           <Shown loaded={shown}>
             {({ body, calls, seconds }) =>
               body.items.length === 0 ? (
@@ -144,13 +148,20 @@ export function Pricing() {
                       const differs = prices.has(each.product) && prices.get(each.product) !== each.amount;
                       return (
                         <li key={each.product}>
-                          <div key={each.amount} class={`price lit ${differs ? "differs" : ""}`} title={`since ${clock(new Date(each.effectiveFrom))}`}>
+                          <button
+                            type="button"
+                            key={each.amount}
+                            class={`price lit ${differs ? "differs" : ""}`}
+                            aria-pressed={each.product === product}
+                            title={`since ${clock(new Date(each.effectiveFrom))}`}
+                            onClick={() => setProduct(each.product)}
+                          >
                             <span>{each.product}</span>
                             <span>
                               {differs && <span class="visually-hidden">differs from now: </span>}
                               {each.amount.toFixed(2)}
                             </span>
-                          </div>
+                          </button>
                         </li>
                       );
                     })}

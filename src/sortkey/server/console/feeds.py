@@ -1,12 +1,13 @@
 """Change feeds and timers: their shards, leases and lag; their dead letters; and what is due when.
 
 Who has which shard, and how far it is, is in the store, so it is right whichever process follows. How far behind a
-shard is, only its follower knows; for a shard of another process there is no lag, and the text says so.
+shard is, its follower knows; for a shard that no follower here has, the first record after its checkpoint tells. A
+follower that was killed leaves its name in the lease, and renews it no more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import date, datetime, timedelta
 from typing import Any, Final, Literal
@@ -17,9 +18,11 @@ from botocore.exceptions import ClientError
 from sortkey.clock import monotonic
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.feed_runner import FeedRunner
+from sortkey.feeds.follower import LEASE_SECONDS
 from sortkey.feeds.resend.letters import Action, Stopped, UnknownLetters, Wanted
 from sortkey.feeds.resend.store_letters import StoreLetters, key_of
 from sortkey.feeds.shards.dead_letter import TIMER_SHARD, DeadLetter
+from sortkey.feeds.shards.lease_runner import Sightings
 from sortkey.feeds.shards.leases import NOBODY, ShardKey, ShardLease, list_shards
 from sortkey.feeds.timers.timer_runner import TimerRunner
 from sortkey.feeds.timers.timers import Timers
@@ -55,7 +58,15 @@ ACTED_ON: Final = 100
 DAYS: Final = 31
 DUE: Final = 500
 """Timers that are shown."""
+SILENT_SECONDS: Final = 2 * LEASE_SECONDS
+"""After so long without a renewal, a follower has stopped, also one with longer leases: it renews each five times."""
+LOOK_SECONDS: Final = 5.0
+"""Between two looks for a record after a checkpoint, if there was none."""
+BEHIND_SECONDS: Final = 2.0
+"""From which on a feed is behind: the times of records are rounded to the second."""
 _NO_TABLE: Final = "ResourceNotFoundException"
+_GONE: Final = (_NO_TABLE, "TrimmedDataAccessException")
+"""Errors of a shard whose records are no longer in the stream."""
 
 
 class ShardShown(Message):
@@ -63,6 +74,7 @@ class ShardShown(Message):
     shard: str
     owner: str | None
     here: bool
+    silent: bool
     checkpoint: str | None
     state: str
     lag_seconds: float | None
@@ -78,6 +90,7 @@ class FeedShown(Message):
     lag_seconds: float | None
     lag_text: str
     blocked: str | None
+    unfollowed: int
     handled: int
     dead: int
     skipped: int
@@ -158,6 +171,10 @@ class FeedBook:
         self._counts: dict[str, tuple[float, int, int]] = {}
         """When the dead letters of each feed were counted last, how many this process had given up, and how many there
         were."""
+        self._sightings: dict[str, Sightings] = {}
+        """Of each feed's leases."""
+        self._looks: dict[tuple[str, ShardKey], tuple[str, float, datetime | None]] = {}
+        """After which checkpoint the next record was looked for, when, and when it was made."""
 
     def routes(self) -> Routes:
         return {
@@ -194,8 +211,9 @@ class FeedBook:
             classes,
             runner is not None,
             lag,
-            lag_text(lag, blocked, shards, runner is not None),
+            lag_text(lag, blocked, shards, None if runner is not None else service.name, _delivered(feed)),
             blocked,
+            len(unfollowed(shards)),
             0 if runner is None else runner.metrics.handled,
             0 if runner is None else runner.metrics.dead,
             runner.metrics.skipped if isinstance(runner, FeedRunner) else 0,
@@ -217,12 +235,44 @@ class FeedBook:
         return next((each for each in follower.runners if isinstance(each, kind) and each.name == feed.name), None)
 
     async def _shards(self, feed: AnyFeed, runner: FeedRunner | TimerRunner | None) -> list[ShardShown]:
-        leases = await self._leases(feed.leases if isinstance(feed, Timers) else feed.name)
+        name = feed.leases if isinstance(feed, Timers) else feed.name
+        leases = await self._leases(name)
+        silent = self._sightings.setdefault(name, Sightings(SILENT_SECONDS)).expired(leases, monotonic())
         if isinstance(feed, Timers):
-            return [self._shard(each, leases.get(each), "open", runner) for each in leases]
+            return [self._shard(each, leases, "open", each in silent, None) for each in leases]
         streams = await list_shards(self._session.client, feed.table.name)
         states = {each.key: "closed" if each.is_closed else "open" for stream in streams for each in stream}
-        return [self._shard(key, leases.get(key), state, runner) for key, state in states.items()]
+        shown = []
+        for key, state in states.items():
+            consumer = runner.consumers.get(key) if isinstance(runner, FeedRunner) else None
+            lag = await self._waiting(name, key, leases.get(key)) if consumer is None else consumer.lag()
+            shown.append(self._shard(key, leases, state, key in silent, lag))
+        return shown
+
+    async def _waiting(self, feed: str, key: ShardKey, lease: ShardLease | None) -> float | None:
+        """For how long the first record after the checkpoint has waited; 0 without one, None if that is not known."""
+        if lease is None or lease.has_ended or not lease.checkpoint:
+            # Where it begins depends on the feed's start.
+            return None
+        checkpoint, looked, made = self._looks.get((feed, key), ("", -LOOK_SECONDS, None))
+        if checkpoint != lease.checkpoint or (made is None and monotonic() - looked >= LOOK_SECONDS):
+            try:
+                made = await self._made_after(key, lease.checkpoint)
+            except ClientError as error:
+                if code_of(error) not in _GONE:
+                    raise
+                return None
+            self._looks[feed, key] = lease.checkpoint, monotonic(), made
+        return 0.0 if made is None else max(0.0, (self._now - made).total_seconds())
+
+    async def _made_after(self, key: ShardKey, checkpoint: str) -> datetime | None:
+        """When the record after a sequence number was made; None if there is none yet."""
+        client = self._session.client
+        position = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": checkpoint}
+        found = await client.get_shard_iterator(StreamArn=key.stream, ShardId=key.shard, **position)
+        records = (await client.get_records(ShardIterator=found["ShardIterator"], Limit=1))["Records"]
+        made: datetime | None = records[0]["dynamodb"]["ApproximateCreationDateTime"] if records else None
+        return made
 
     async def _leases(self, feed: str) -> dict[ShardKey, ShardLease]:
         found: dict[ShardKey, ShardLease] = {}
@@ -235,11 +285,11 @@ class FeedBook:
         return found
 
     def _shard(
-        self, key: ShardKey, lease: ShardLease | None, state: str, runner: FeedRunner | TimerRunner | None
+        self, key: ShardKey, leases: Mapping[ShardKey, ShardLease], state: str, silent: bool, lag: float | None
     ) -> ShardShown:
+        lease = leases.get(key)
         follower = self._sources.follower
         here = lease is not None and follower is not None and lease.owner == follower.id
-        consumer = runner.consumers.get(key) if isinstance(runner, FeedRunner) else None
         if lease is None:
             state = "waiting"
         elif lease.has_ended:
@@ -249,9 +299,10 @@ class FeedBook:
             key.shard,
             None if lease is None or lease.owner == NOBODY else lease.owner,
             here,
+            silent and lease is not None and lease.owner != NOBODY and not lease.has_ended and not here,
             None if lease is None or not lease.checkpoint else lease.checkpoint,
             state,
-            None if consumer is None else consumer.lag(),
+            lag,
         )
 
     async def dead_letters(self, feed: str, given_up: int) -> int:
@@ -385,19 +436,40 @@ class FeedBook:
         )
 
 
-def lag_text(lag: float | None, blocked: str | None, shards: Sequence[ShardShown], following: bool) -> str:
-    """Why a feed is behind, or that it is not."""
+def unfollowed(shards: Sequence[ShardShown]) -> list[ShardShown]:
+    """The shards that nobody follows: free ones, and those of a follower that has stopped."""
+    return [
+        each for each in shards if each.silent or (each.owner is None and each.state in ("open", "closed", "waiting"))
+    ]
+
+
+def lag_text(
+    lag: float | None,
+    blocked: str | None,
+    shards: Sequence[ShardShown],
+    elsewhere: str | None,
+    what: Literal["change", "timer"] = "change",
+) -> str:
+    """Why a feed is behind, or that it is not. `elsewhere` is its service, if this process does not follow it."""
     if blocked is not None:
         return f"It waits, and tries again: {blocked}"
-    orphans = sum(each.owner is None and each.state in ("open", "closed", "waiting") for each in shards)
-    if orphans:
-        nobody = f"Nobody follows {orphans} of its {len(shards)} shards."
-        return nobody if following else f"{nobody} Run 'sortkey follow', or this server without --no-follow."
+    left = unfollowed(shards)
+    if left:
+        stopped = sum(each.silent for each in left)
+        which = "its shard" if len(shards) == 1 else f"{len(left)} of its {len(shards)} shards"
+        whose = "their follower" if stopped == len(left) else f"the follower of {stopped} of them"
+        why = f": {'its follower' if len(shards) == 1 else whose} has stopped" if stopped else ""
+        begin = f"Run 'sortkey follow {elsewhere}', or this server without --no-follow."
+        return f"Nobody follows {which}{why}. {'This process will, within seconds.' if elsewhere is None else begin}"
     if lag is None:
-        return "Another process follows it, which alone knows how far behind it is."
-    if lag < 1:
+        return "Another process follows it."
+    if lag < BEHIND_SECONDS:
         return "It has handled everything."
-    return f"The change that it handles now was made {lag:,.0f} s ago: it takes longer than changes come."
+    return f"The oldest {what} that waits is {lag:,.0f} s old: {what}s come faster than they are handled."
+
+
+def _delivered(feed: AnyFeed) -> Literal["change", "timer"]:
+    return "timer" if isinstance(feed, Timers) else "change"
 
 
 def _read_by(feed: AnyFeed) -> tuple[str, list[str]]:

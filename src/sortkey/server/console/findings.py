@@ -121,9 +121,9 @@ def _of_feed(feed: FeedShown) -> list[Finding]:
     name = f"feed {feed.name}"
     if feed.blocked is not None or (feed.lag_seconds or 0.0) >= LATE_SECONDS:
         lag = "" if feed.lag_seconds is None else f"it is {feed.lag_seconds:,.0f} s behind. "
-        found.append(warn(name, f"{lag}{feed.lag_text}", "see Changes"))
-    elif any(each.owner is None and each.state in ("open", "waiting") for each in feed.shards):
-        found.append(warn(name, feed.lag_text, "run sortkey follow"))
+        found.append(warn(name, f"{lag}{feed.lag_text}", "see Feeds, under Changes"))
+    elif feed.unfollowed:
+        found.append(warn(name, feed.lag_text, "see Feeds, under Changes"))
     if feed.dead_letters:
         number = f"{feed.dead_letters:,}{' or more' if feed.dead_letters_more else ''}"
         advice = "see why under Changes, mend the cause, and send them again"

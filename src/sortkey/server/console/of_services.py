@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -17,6 +18,7 @@ from sortkey.server.console.access import Access, OpenAccess, TokenAccess
 from sortkey.server.console.data.declared import Declared
 from sortkey.server.console.opened import open_console
 from sortkey.server.console.sources import RunningService, Sources
+from sortkey.server.console.trace import Tracer
 from sortkey.server.lifecycle import Plan, Running
 from sortkey.server.middleware import Middleware
 from sortkey.server.tokens import KnownTokens, NoTokens, Tokens
@@ -47,10 +49,13 @@ async def services_console(running: Running, command: Literal["up", "serve"]) ->
         running.metrics.samples,
         None if running.endpoint is None else running.endpoint.requests_of_all_workers,
         None if plan.endpoint is None else url_of(plan.endpoint.listening),
-        make_app=partial(_app_again, plan),
         service_of_route=running.middleware.service_of_route,
     )
-    async with open_console(sources, partial(_access, plan.tokens), plan.log) as console:
+
+    def further(declared: Declared) -> list[Tracer]:
+        return [Tracer(running.session, partial(_app_again, plan), declared)]
+
+    async with open_console(sources, partial(_access, plan.tokens), plan.log, further) as console:
         yield console
 
 
@@ -58,7 +63,8 @@ async def _app_again(plan: Plan, session: AsyncSession, tokens: Tokens) -> Middl
     services = [definition.service(session, settings) for definition, settings in plan.services]
     for service in services:
         await service.start()
-    return app_of(services, tokens=tokens)
+    # A tenth of a second, of which other requests would wait for all.
+    return await asyncio.to_thread(app_of, services, tokens=tokens, for_console=True)
 
 
 def _access(tokens: Tokens, declared: Declared) -> Access:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Protocol
@@ -32,7 +32,6 @@ from sortkey.server.console.live.path_use import PathUses
 from sortkey.server.console.routes import Routes
 from sortkey.server.console.sources import Sources
 from sortkey.server.console.store import StoreRequests
-from sortkey.server.console.trace import Tracer
 
 MakeAccess = Callable[[Declared], Access]
 
@@ -43,11 +42,23 @@ class Part(Protocol):
     def routes(self) -> Routes: ...
 
 
+MakeParts = Callable[[Declared], Sequence[Part]]
+
+
+def _no_parts(_: Declared) -> Sequence[Part]:
+    return ()
+
+
 @asynccontextmanager
 async def open_console(
-    sources: Sources, access: MakeAccess, log: AccessLog | None = None, *, browsers_only: bool = False
+    sources: Sources,
+    access: MakeAccess,
+    log: AccessLog | None = None,
+    further: MakeParts = _no_parts,
+    *,
+    browsers_only: bool = False,
 ) -> AsyncIterator[Console]:
-    """The pages of a console, for a server."""
+    """The pages of a console, for a server; `further` makes parts that this server has besides."""
     declared = Declared({service.name: service.tables for service in sources.services})
     client = None if sources.session is None else sources.session.client
     store = StoreRequests(sources.database, client, stores.parse(sources.url).prefix)
@@ -70,13 +81,11 @@ async def open_console(
         Edits(store, declared, tables),
         CodeWriter(sources.url, sources.endpoint_url or _remote_endpoint(sources), _region(sources), declared),
     ]
-    for part in (*always, paths, heat, feeds):
+    for part in (*always, *further(declared), paths, heat, feeds):
         if part is not None:
             routes |= part.routes()
     if sources.session is not None:
         routes |= PathBrowser(store, sources.session, declared, tables).routes()
-        if sources.make_app is not None:
-            routes |= Tracer(sources.session, sources.make_app, declared).routes()
     broadcast = Broadcast(parts)
     console = Console(access(declared), routes, broadcast, log, browsers_only=browsers_only)
     sampling = asyncio.create_task(broadcast.run())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -15,11 +15,6 @@ from sortkey.feeds.timers.timers import Timers
 from sortkey.http.metrics import Samples
 from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.server.middleware import Middleware
-from sortkey.server.tokens import Tokens
-
-MakeApp = Callable[[AsyncSession, Tokens], Awaitable[Middleware]]
-"""The app of the services, on another session and with other tokens."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +45,6 @@ class Sources:
     """Requests to the DynamoDB endpoint, of all workers."""
     endpoint_url: str | None = None
     workers: int = 1
-    make_app: MakeApp | None = None
-    """Makes the app of the services again, to trace what requests read."""
     service_of_route: Callable[[str], str | None] = field(default=lambda _: None)
     """The service that a route of the metrics belongs to, such as `GET /boosts/{tenant}`."""
 

@@ -8,7 +8,7 @@ other.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Final
@@ -31,10 +31,12 @@ from sortkey.server.app_server import exchange_for
 from sortkey.server.console.access import Viewer
 from sortkey.server.console.data.declared import Declared
 from sortkey.server.console.routes import Body, Item, Key, Message, Route, Routes, forbidden, invalid
-from sortkey.server.console.sources import MakeApp
 from sortkey.server.console.store import dynamodb_json
 from sortkey.server.middleware import Middleware
-from sortkey.server.tokens import CONSOLE, Asked
+from sortkey.server.tokens import CONSOLE, Asked, Tokens
+
+MakeApp = Callable[[AsyncSession, Tokens], Awaitable[Middleware]]
+"""Makes the app of the services again, on another session and with other tokens."""
 
 REQUESTS: Final = 10
 CALLS: Final = 200

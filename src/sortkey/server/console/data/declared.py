@@ -22,7 +22,7 @@ from sortkey.patterns.generation.pointer import GENERATIONS
 from sortkey.patterns.timer_book import TIMERS
 from sortkey.server.console.access import Viewer
 from sortkey.server.console.routes import Body, Message, Nothing, Route, Routes, invalid, missing
-from sortkey.server.idempotency import KeptRequest
+from sortkey.server.kept_requests import KeptRequest
 
 OWN: Final = "sortkey"
 """In the place of a service: the framework's own tables."""

@@ -123,9 +123,12 @@ def _collections(schema: Schema[Any]) -> list[Collection]:
     for number in range(EXAMPLES):
         row: Item = to_dynamodb_json(schema.encode(_example_item(schema, number)))
         key = to_dynamodb_json(schema.primary.attributes_of(_example_item(schema, number)))
-        partition, *sort = [_text(value) for value in key.values()]
-        collection = found.setdefault(partition, Collection(partition, []))
-        collection.rows.append(CollectionRow(", ".join(sort), schema.name, row))
+        partition, *parts = [_text(value) for value in key.values()]
+        sort = ", ".join(parts)
+        rows = found.setdefault(partition, Collection(partition, [])).rows
+        # Where the sort key has no field of its own, all examples are one row.
+        if all(each.sort != sort for each in rows):
+            rows.append(CollectionRow(sort, schema.name, row))
     for collection in found.values():
         collection.rows.sort(key=lambda each: each.sort)
     return list(found.values())

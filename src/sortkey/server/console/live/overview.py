@@ -75,7 +75,9 @@ class FeedLag(Message):
     name: str
     service: str
     lag_seconds: float | None
+    lag_text: str
     blocked: str | None
+    unfollowed: int
     dead_letters: int
 
 
@@ -273,7 +275,18 @@ class OverviewSampler:
         if self._feeds is None or self._session is None:
             return Slow(monotonic())
         feeds = [await self._feeds.shown(service, feed) for service, feed in self._feeds.all]
-        lags = [FeedLag(each.name, each.service, each.lag_seconds, each.blocked, each.dead_letters) for each in feeds]
+        lags = [
+            FeedLag(
+                each.name,
+                each.service,
+                each.lag_seconds,
+                each.lag_text,
+                each.blocked,
+                each.unfollowed,
+                each.dead_letters,
+            )
+            for each in feeds
+        ]
         due = []
         for service, feed in self._feeds.all:
             if isinstance(feed, Timers):
