@@ -128,12 +128,15 @@ class Rekey:
         return RekeyReader(_open(session), self.name, shadow)
 
     async def create_tables(self, session: AsyncSession) -> None:
-        """Create the tables that do not exist. A table of old items that exists without a stream gets the declared
-        one."""
+        """Create the tables that do not exist, and enable streams."""
+        await self.enable_streams(session)
+        await session.create_tables(*self.tables)
+
+    async def enable_streams(self, session: AsyncSession) -> None:
+        """Give the tables of old items and inputs that exist without a stream the one that is declared."""
         context = context_of(_open(session))
         for cls in self.sources:
             await run_steps(session, enable_stream(context, cls.__table__))
-        await session.create_tables(*self.tables)
 
     async def start(
         self, session: AsyncSession, *, rate: float | None = None, progress: ShowWalk | None = None

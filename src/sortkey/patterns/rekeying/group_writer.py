@@ -134,7 +134,7 @@ class GroupWriter:
             if (await self.note(note.group)).revision != note.revision:
                 return None
             raise RekeyConflict(
-                f"re-keying {self._plan.name}: the group {note.group} has the new row {derived[foreign].key!r}, which "
+                f"re-keying {self._plan.name}: the group {note.group} has the new row {foreign}, which "
                 f"is there already and not of this group; two groups must not have the same row, and the new design "
                 f"must have no rows before the start"
             )
@@ -153,7 +153,7 @@ class GroupWriter:
         for item in self._plan.derive(old) if old else ():
             text = self._plan.text_of(item)
             if text in derived:
-                raise RekeyConflict(f"re-keying {self._plan.name}: a group has the new row {item.key!r} twice")
+                raise RekeyConflict(f"re-keying {self._plan.name}: a group has the new row {text} twice")
             if not _has_expired(item, now):
                 derived[text] = item
         return derived

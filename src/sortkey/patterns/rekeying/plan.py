@@ -57,10 +57,10 @@ class Plan:
     def text_of(self, item: Item) -> str:
         """The key of a new row, with its class."""
         name = type(item).__name__
-        texts = self._texts.get(name) if isinstance(item, Item) else None
-        if texts is None or type(item) not in self.to:
+        if type(item) not in self.to:
             classes = ", ".join(self._keys)
             raise TypeError(f"re-keying {self.name}: the new items are of {classes}, as declared, not {item!r}")
+        texts = self._texts[name]
         return f"{name} {texts.write(msgspec.structs.asdict(item))}"
 
     def path(self, text: str) -> AccessPath[Any]:

@@ -17,10 +17,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
 from logging import getLogger
-from typing import Any, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar, get_args
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from sortkey.http.metrics import Families, Samples
 from sortkey.model.changes.typed_field import F
 from sortkey.model.errors import ModelError
 from sortkey.model.items.item import Item
@@ -44,6 +45,9 @@ AT_ONCE: Final = 4
 SAVED: Final = 5.0
 """Seconds between two notes of what shadow reads have found."""
 _SHOWN: Final = 400
+_READS: Final = "sortkey_rekey_reads_total"
+_SHADOWS: Final = "sortkey_rekey_shadow_reads_total"
+_OUTCOMES: Final = ("same", "late", "different", "failed", "skipped")
 _log: Final = getLogger(__name__)
 
 
@@ -68,6 +72,16 @@ class ShadowReads(Item, table=REKEYS):
 
 class RekeyReader:
     """What a process asks which design to use. `Rekey.reader` makes it; a process needs one."""
+
+    families: ClassVar[Families] = {
+        _READS: ("counter", "Reads by the design that answered."),
+        _SHADOWS: (
+            "counter",
+            "Reads that were compared with the other design, by outcome: same, late (the same a moment later), "
+            "different, failed, or skipped since too many were under way.",
+        ),
+    }
+    """What the samples are, by their names."""
 
     def __init__(self, session: AsyncSession, rekey: str, shadow: float) -> None:
         self._session = session
@@ -118,10 +132,18 @@ class RekeyReader:
         design: Design = "old" if flag is None else flag.reads
         self.reads[design] += 1
         answer = await (old if design == "old" else new)()
-        if self._shadow and flag is not None and flag.phase not in (COPYING, FINISHED):
-            if self._chance() < self._shadow:
-                self._begin_shadow(answer, old, new, design)
+        is_filled = flag is not None and flag.phase not in (COPYING, FINISHED)
+        if is_filled and self._shadow and self._chance() < self._shadow:
+            self._begin_shadow(answer, old, new, design)
         return answer
+
+    def samples(self) -> Samples:
+        """For `GET /metrics` of a service, together with `families`."""
+        label = f'rekey="{self._rekey}"'
+        return {
+            **{f'{_READS}{{{label},design="{each}"}}': self.reads[each] for each in get_args(Design)},
+            **{f'{_SHADOWS}{{{label},outcome="{each}"}}': self.shadows[each] for each in _OUTCOMES},
+        }
 
     async def close(self) -> None:
         """Stop shadow reads, and wait until they have stopped."""

@@ -8,6 +8,7 @@ They are in no new row, so they are kept, and reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -100,8 +101,13 @@ class OldRows:
 
     async def _delete_unchanged(self, item: Item) -> bool:
         schema = schema_of(type(item))
-        fields = [name for name in msgspec.structs.asdict(item) if name not in schema.primary.fields]
-        seen: dict[str, Any] = {name: getattr(item, name) for name in fields[:_MOST_CONDITIONS]}
+        # What is empty cannot be compared; a program that writes an item hardly changes such a field alone.
+        fields = {
+            name: value
+            for name, value in msgspec.structs.asdict(item).items()
+            if name not in schema.primary.fields and value not in (None, set(), frozenset())
+        }
+        seen: dict[str, Any] = dict(islice(fields.items(), _MOST_CONDITIONS))
         try:
             await self._session.delete(key_of(type(item)).of(item), where=seen or None)
         except ItemMissing:
