@@ -166,7 +166,7 @@ class World:
             await self._db.delete(User.key(team=write.team, user=write.user))
         else:
             await self._db.put(user)
-        key = user.key.key()  # type: ignore[attr-defined]
+        key = user.key.key()
         self._log.append(sk.Change("MODIFY", None, None, key, "0", self._db._context.moment))
 
     async def _deliver(self, start: int, end: int) -> None:

@@ -50,16 +50,18 @@ class RekeyStatus:
         if self.flag is None:
             return f"{self.name}: not started"
         flag, shadow = self.flag, self.shadow
+        since = "" if flag.switched is None else f", since {flag.switched:%Y-%m-%d %H:%M:%SZ}"
+        writes = "waiting for the end of the handover" if flag.writes is None else f"{flag.writes} design"
         lines = [
             f"{self.name}: {_PHASES[flag.phase]}",
-            f"  reads     {flag.reads} design" + (f", since {flag.switched:%Y-%m-%d %H:%M:%SZ}" * bool(flag.switched)),
-            f"  writes    {'waiting for the end of the handover' if flag.writes is None else f'{flag.writes} design'}",
-            f"  backfill  {flag.copied:,} old items read" + (", not complete" if flag.phase == COPYING else ""),
+            f"  reads         {flag.reads} design{since}",
+            f"  writes        {writes}",
+            f"  backfill      {flag.copied:,} old items read" + (", not complete" if flag.phase == COPYING else ""),
             f"  shadow reads  {shadow.same:,} same, {shadow.late:,} late, {shadow.different:,} different, "
             f"{shadow.failed:,} failed",
         ]
         if shadow.example:
-            lines.append(f"  the last that was not the same  {shadow.example}")
+            lines.append(f"  not the same  {shadow.example}")
         return "\n".join(lines)
 
 

@@ -5,8 +5,8 @@ most a second before, and every process has switched a second after the flag was
 
 A shadow read runs in the background when the real read was answered: it asks the other design, and compares. The new
 rows follow the old ones, so an answer may differ because a change came in between. It counts as `different` only if
-both designs, asked again a moment later, differ again; otherwise it was `late`. A shadow read that fails is counted,
-and one too many at a time is left out.
+both designs, asked again some times within seconds, differ each time; otherwise it was `late`. A shadow read that fails
+is counted, and one too many at a time is left out.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ EVERYBODY: Final = 2.0
 """Seconds after which every process knows a flag, with a margin."""
 WAITS: Final = 30.0
 """Seconds that a writer waits for the end of a handover."""
-LOOK_AGAIN: Final = 1.0
-"""Seconds until an answer that differed is compared again."""
+LOOK_AGAIN: Final = (0.5, 1.0, 2.0, 4.0)
+"""Seconds before each look at an answer that differed."""
 AT_ONCE: Final = 4
 """Shadow reads of a process at the same time."""
 SAVED: Final = 5.0
@@ -203,10 +203,11 @@ class RekeyReader:
     ) -> str:
         if answer == await (new if design == "old" else old)():
             return "same"
-        await asyncio.sleep(LOOK_AGAIN)
-        of_old, of_new = await old(), await new()
-        if of_old == of_new:
-            return "late"
+        for pause in LOOK_AGAIN:
+            await asyncio.sleep(pause)
+            of_old, of_new = await old(), await new()
+            if of_old == of_new:
+                return "late"
         self._example = f"old: {of_old!r}; new: {of_new!r}"[:_SHOWN]
         _log.warning("the designs of re-keying %s differ: %s", self._rekey, self._example)
         return "different"
