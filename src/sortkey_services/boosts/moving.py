@@ -125,24 +125,24 @@ class Moving:
         self._old: Design = V1(session, clock)
         self._new: Design = (Manifest if settings.moving_to == "manifest" else V2)(session, clock)
 
-    async def _written(self) -> Design:
-        return self._old if await self.reader.writes() == "old" else self._new
-
     async def rejections(self, market: Market, events: Sequence[CampaignEvent]) -> list[str]:
-        return await (await self._written()).rejections(market, events)
+        async with self.reader.writing() as design:
+            return await (self._old if design == "old" else self._new).rejections(market, events)
 
     async def apply(self, market: Market, events: Sequence[CampaignEvent]) -> list[EventResult]:
         results: list[EventResult] = []
         # The design may change from one event to the next, but never back.
         for at, event in enumerate(events):
-            if await self.reader.writes() == "new":
-                return [*results, *await self._new.apply(market, events[at:])]
-            results += await self._old.apply(market, [event])
+            async with self.reader.writing() as design:
+                if design == "new":
+                    return [*results, *await self._new.apply(market, events[at:])]
+                results += await self._old.apply(market, [event])
         return results
 
     async def load(self, market: Market, events: Sequence[CampaignEvent]) -> AsyncIterator[int]:
-        async for done in (await self._written()).load(market, events):
-            yield done
+        async with self.reader.writing() as design:
+            async for done in (self._old if design == "old" else self._new).load(market, events):
+                yield done
 
     async def set_delivery_areas(self, market: Market, areas: Mapping[str, Sequence[str]]) -> None:
         await self._new.set_delivery_areas(market, areas)

@@ -275,7 +275,7 @@ class Campaign:
     def _started(self, action: str, *arguments: str) -> subprocess.Popen[bytes]:
         options = ["--store", self._store, "--config", str(self._config), *arguments]
         command = [sys.executable, "-m", "sortkey", "rekey", action, "boosts", *options]
-        return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+        return subprocess.Popen(command, cwd=ROOT, stdout=sys.stderr.fileno())
 
     async def _compare(self) -> None:
         """The new design alone, and the old tables, when all has ended."""

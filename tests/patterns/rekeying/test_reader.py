@@ -10,7 +10,7 @@ import pytest
 import sortkey as sk
 from sortkey.clock import ManualClock
 from sortkey.patterns.rekeying import reader as reader_module
-from tests.patterns.rekeying.users import BY_CITY, run
+from tests.patterns.rekeying.users import BY_CITY, run, written
 
 
 def answering(*answers: int | Exception) -> Callable[[], Awaitable[int]]:
@@ -91,7 +91,7 @@ def test_there_are_no_shadow_reads_before_the_new_design_is_filled() -> None:
         async with BY_CITY.reader(db, shadow=1.0) as reader:
             assert await reader.read(answering(1), answering(2)) == 1
             assert not reader._tasks
-            assert await reader.writes() == "old"
+            assert await written(reader) == "old"
 
     run(test)
 
@@ -126,7 +126,7 @@ def test_a_writer_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> Non
         finishing = asyncio.create_task(BY_CITY.finish(db, caught_up=caught_up))
         await waiting.wait()
         with pytest.raises(sk.patterns.HandoverPending, match="finish it again, or go back"):
-            await BY_CITY.reader(db).writes()
+            await written(BY_CITY.reader(db))
         stopped.set()
         await finishing
 

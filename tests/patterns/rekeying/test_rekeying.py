@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 
 import sortkey as sk
-from sortkey.patterns.rekeying import group_writer, walk
+from sortkey.patterns.rekeying import group_writer, handover, walk
 from sortkey.patterns.rekeying.group_writer import GroupNote
-from tests.patterns.rekeying.users import BY_CITY, BY_TEAM, User, UserInCity, expected, new_rows, run
+from tests.patterns.rekeying.users import BY_CITY, BY_TEAM, User, UserInCity, expected, new_rows, run, written
 
 ADA = User(team="a", user="ada", cities=["x", "y"], points=1)
 BOB = User(team="a", user="bob", cities=["y"], points=2)
@@ -41,7 +42,7 @@ def test_a_new_design_is_filled_read_and_finished(store: str) -> None:
             await BY_TEAM.switch(db)
             await BY_TEAM.finish(db, caught_up=follower.caught_up)
             reader = BY_TEAM.reader(db)
-            assert (await reader.design(), await reader.writes()) == ("new", "new")
+            assert (await reader.design(), await written(reader)) == ("new", "new")
             await db.put(UserInCity(city="z", user="new", points=9))
             await follower.caught_up()
         assert (await BY_TEAM.remove_old(db)).rows == 2
@@ -186,7 +187,8 @@ def test_a_handover_that_is_stopped_is_given_up() -> None:
         await BY_CITY.switch(db)
         with pytest.raises(ConnectionError):
             await BY_CITY.finish(db, caught_up=stopped)
-        assert await BY_CITY.reader(db).writes() == "old"
+        async with BY_CITY.reader(db) as reader:
+            assert await written(reader) == "old"
 
     run(test)
 
@@ -203,7 +205,7 @@ def test_programs_wait_during_the_handover() -> None:
 
         finishing = asyncio.create_task(BY_CITY.finish(db, caught_up=caught_up))
         await asked.wait()
-        writing = asyncio.create_task(BY_CITY.reader(db).writes())
+        writing = asyncio.create_task(written(BY_CITY.reader(db)))
         for _ in range(100):
             await asyncio.sleep(0)
         assert not writing.done()
@@ -212,6 +214,56 @@ def test_programs_wait_during_the_handover() -> None:
         assert await writing == "new"
 
     run(test)
+
+
+# However long it takes: what it writes must be in the new rows, or the old row would be the only one.
+def test_the_handover_waits_for_writes_under_way() -> None:
+    async def test(db: sk.AsyncSession) -> None:
+        await BY_CITY.start(db)
+        await BY_CITY.switch(db)
+        waited = asyncio.Event()
+
+        async def caught_up() -> None:
+            waited.set()
+            await BY_CITY.writer(db).on_changes([change_of(ADA)])
+
+        async with BY_CITY.reader(db) as reader, BY_CITY.reader(db) as other:
+            assert await written(other) == "old"
+            async with reader.writing() as design:
+                assert design == "old"
+                finishing = asyncio.create_task(BY_CITY.finish(db, caught_up=caught_up))
+                while (await BY_CITY.status(db)).flag.phase != "HANDOVER":  # type: ignore[union-attr]
+                    await asyncio.sleep(0)
+                await asyncio.sleep(4 * handover.LOOK)
+                assert not waited.is_set()
+                await db.put(ADA)
+            await finishing
+            assert await new_rows(db) == expected([ADA])
+            assert await written(reader) == await written(other) == "new"
+        assert await processes(db) == []
+
+    run(test)
+
+
+def test_the_handover_does_not_wait_for_the_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handover, "DEAD", 0.5)
+
+    async def test(db: sk.AsyncSession) -> None:
+        await BY_CITY.start(db)
+        await BY_CITY.switch(db)
+        await db.put(handover.WritingProcess(rekey=BY_CITY.name, process="dead", beats=7))
+        await BY_CITY.finish(db, caught_up=nothing)
+        assert await processes(db) == []
+
+    run(test)
+
+
+async def processes(db: sk.AsyncSession) -> list[handover.WritingProcess]:
+    return [each async for each in db.scan(handover.WritingProcess, consistent=True)]
+
+
+def change_of(user: User) -> sk.Change[User]:
+    return sk.Change("MODIFY", None, user, User.key.of(user).key(), "0", datetime.now(UTC))
 
 
 def test_the_status_says_where_it_is() -> None:

@@ -71,6 +71,12 @@ def run(
     asyncio.run(opened())
 
 
+async def written(reader: sk.patterns.RekeyReader) -> str:
+    """Which design a program writes."""
+    async with reader.writing() as design:
+        return design
+
+
 async def new_rows(db: sk.AsyncSession) -> dict[tuple[str, str], int]:
     """The points of each user in each city, and of each team."""
     rows = {(each.city, each.user): each.points async for each in db.scan(UserInCity, consistent=True)}

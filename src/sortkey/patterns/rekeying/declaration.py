@@ -5,7 +5,6 @@ A declaration sends nothing. All mistakes are rejected at import.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, overload
@@ -20,8 +19,9 @@ from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of, run_steps
 from sortkey.patterns.rekeying.flag import COPYING, FINISHED, REKEYS, FlagBook, RekeyFlag, RekeyRefused
 from sortkey.patterns.rekeying.group_writer import GroupWriter
+from sortkey.patterns.rekeying.handover import everybody_waits
 from sortkey.patterns.rekeying.plan import Derive, Plan, key_of
-from sortkey.patterns.rekeying.reader import EVERYBODY, RekeyReader, ShadowReads
+from sortkey.patterns.rekeying.reader import RekeyReader, ShadowReads
 from sortkey.patterns.rekeying.removal import OldRows, RekeyRemoval, ShowRows
 from sortkey.patterns.rekeying.walk import (
     PARALLEL,
@@ -204,9 +204,9 @@ class Rekey:
         found = await self.check(session, rate=rate, progress=progress)
         if found.different:
             return found
-        await book.hand_over()
+        flag = await book.hand_over()
         try:
-            await asyncio.sleep(EVERYBODY)
+            await everybody_waits(session, flag)
             await caught_up()
         except BaseException:
             await book.give_up_handover()

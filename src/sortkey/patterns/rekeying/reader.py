@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from logging import getLogger
 from typing import Any, ClassVar, Final, Self, TypeVar, get_args
@@ -29,13 +29,12 @@ from sortkey.model.items.key import Key
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of
 from sortkey.patterns.rekeying.flag import COPYING, FINISHED, REKEYS, Design, FlagBook, RekeyFlag
+from sortkey.patterns.rekeying.handover import WritesUnderWay
 
 R = TypeVar("R")
 
 RENEW: Final = 0.5
 """Seconds after which the flag is asked for again."""
-EVERYBODY: Final = 2.0
-"""Seconds after which every process knows a flag, with a margin."""
 WAITS: Final = 30.0
 """Seconds that a writer waits for the end of a handover."""
 LOOK_AGAIN: Final = (0.5, 1.0, 2.0, 4.0)
@@ -94,6 +93,7 @@ class RekeyReader:
         self._flag: RekeyFlag | None = None
         self._asked: float | None = None
         self._renewal: asyncio.Task[None] | None = None
+        self._writes = WritesUnderWay(session, rekey, self._known)
         self._tasks: set[asyncio.Task[None]] = set()
         self._unsaved: Counter[str] = Counter()
         self._example = ""
@@ -108,22 +108,36 @@ class RekeyReader:
         flag = await self._known()
         return "old" if flag is None else flag.reads
 
-    async def writes(self) -> Design:
-        """Which design is written now: ask before each write. During a handover it waits, for some seconds; raises
-        HandoverPending if that takes too long."""
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[Design]:
+        """Which design to write in this block, which is one write, or a few that belong together. During the handover
+        it waits, for some seconds; raises HandoverPending if that takes too long.
+
+            async with reader.writing() as design:
+                await (write_old(db, user) if design == "old" else write_new(db, user))
+        """
         began = self._now()
         while True:
             flag = await self._known()
-            if flag is None:
-                return "old"
-            if flag.writes is not None:
-                return flag.writes
+            if (flag is None or flag.writes == "old") and not self._writes.is_known:
+                # Also before the start. The handover may have begun before the process was known.
+                await self._writes.begin()
+                flag = await self._renewed()
+            design = "old" if flag is None else flag.writes
+            if design is not None:
+                break
             if self._now() - began > WAITS:
                 raise HandoverPending(
                     f"programs wait for the end of re-keying {self._rekey}, whose command was stopped; finish it "
                     f"again, or go back"
                 )
             await asyncio.sleep(RENEW / 4)
+        # Nothing is awaited since the flag was known, so the process does not say that it waits.
+        self._writes.number += design == "old"
+        try:
+            yield design
+        finally:
+            self._writes.number -= design == "old"
 
     async def read(self, old: Callable[[], Awaitable[R]], new: Callable[[], Awaitable[R]]) -> R:
         """The answer of the design that is read now; sometimes the other one is asked, too, in the background. Answers
@@ -146,7 +160,8 @@ class RekeyReader:
         }
 
     async def close(self) -> None:
-        """Stop shadow reads, and wait until they have stopped."""
+        """Stop what runs in the background, and wait until it has stopped."""
+        await self._writes.close()
         tasks = {*self._tasks, *(() if self._renewal is None else (self._renewal,))}
         for task in tasks:
             task.cancel()
@@ -167,6 +182,14 @@ class RekeyReader:
                 self._renewal = asyncio.create_task(self._renew())
             await asyncio.shield(self._renewal)
         return self._flag
+
+    async def _renewed(self) -> RekeyFlag | None:
+        """As it is now."""
+        if self._renewal is not None:
+            # It may have been sent before, and is not to be kept after a newer one.
+            await asyncio.wait({self._renewal})
+        self._asked = None
+        return await self._known()
 
     async def _renew(self) -> None:
         asked = self._now()
