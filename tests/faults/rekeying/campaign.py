@@ -11,6 +11,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from random import Random
 from threading import Thread
@@ -187,9 +188,11 @@ class Campaign:
         result.examples += tally.examples
 
     async def _load(self) -> None:
-        async with sk.async_connect(self._store, tables=self._tables) as session:
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(sk.async_connect(self._store, tables=self._tables))
             service = BoostsService(session, settings(self._plan.to))
             await service.start()
+            await stack.enter_async_context(service.maintenance())
             everywhere = {partner_id(partner): DISTRICTS for partner in range(PARTNERS)}
             market = service.market(TENANT)
             await service.design.set_delivery_areas(market, everywhere)

@@ -80,6 +80,7 @@ def test_the_function_makes_what_was_declared() -> None:
     run(test)
 
 
+@pytest.mark.slow
 def test_a_store_without_transactions_is_refused() -> None:
     async def test(db: sk.AsyncSession) -> None:
         with pytest.raises(sk.Unsupported, match="re-keying users-by-city"):

@@ -34,6 +34,7 @@ from sortkey.model.calls.transaction import Transaction
 from sortkey.model.errors import ConditionFailed, ModelError, TransactionFailed
 from sortkey.model.fields.attribute_values import comparable
 from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import Value
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item, replace, schema_of
 from sortkey.model.items.key import Key
@@ -235,9 +236,23 @@ def _parts(work: _Work) -> Iterator[_Part]:
 
 
 def digest_of(item: Item) -> str:
-    """Of two versions of an item, equal exactly if the rows are."""
-    text = repr(_comparable(schema_of(type(item)).encode(item)))
+    """Of two versions of an item, the same in every process if the rows are."""
+    row = schema_of(type(item)).encode(item)
+    text = repr([(name, _text(row[name])) for name in sorted(row)])
     return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _text(value: Value) -> str:
+    """The same in every process: sets have another order in each."""
+    ((tag, content),) = value.items()
+    match tag:
+        case "SS" | "NS" | "BS":
+            content = sorted(content)
+        case "L":
+            content = [_text(each) for each in content]
+        case "M":
+            content = sorted((name, _text(each)) for name, each in content.items())
+    return f"{tag} {content!r}"
 
 
 def _is_same(item: Item, stored: Item | None) -> bool:
