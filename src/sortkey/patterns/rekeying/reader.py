@@ -226,12 +226,14 @@ class RekeyReader:
     ) -> str:
         if answer == await (new if design == "old" else old)():
             return "same"
+        differing = ""
         for pause in LOOK_AGAIN:
             await asyncio.sleep(pause)
             of_old, of_new = await old(), await new()
             if of_old == of_new:
                 return "late"
-        self._example = f"old: {of_old!r}; new: {of_new!r}"[:_SHOWN]
+            differing = f"old: {of_old!r}; new: {of_new!r}"[:_SHOWN]
+        self._example = differing
         _log.warning("the designs of re-keying %s differ: %s", self._rekey, self._example)
         return "different"
 
