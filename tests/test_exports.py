@@ -23,13 +23,14 @@ EXPORTS = """
 MODULES = {
     "patterns": """
         Aggregate Aggregator Bounded BoundedMany BoundedRows BoundedSet Difference Due GenerationLoad GenerationReader
-        Generations NoEarlierGeneration Overlay OverlayReader Rank Ranked Ranking RecountReport Removed Remover Schedule
-        Served Superseded aggregate bounded bounded_rows count generations maximum minimum overlay ranges ranking
-        schedule total window
+        Generations HandoverPending NoEarlierGeneration Overlay OverlayReader Rank Ranked Ranking RecountReport Rekey
+        RekeyCheck RekeyConflict RekeyFlag RekeyReader RekeyRefused RekeyRemoval RekeyStatus RekeyWriter Removed
+        Remover Schedule Served Superseded aggregate bounded bounded_rows count generations maximum minimum overlay
+        ranges ranking rekey schedule total window
     """,
     "feeds": """
         ChangeFeed Consumer DeadLetter EventBridge EventBridgeBus EventRejected EventTarget Follower KafkaTopic Message
-        OutgoingEvent Rejected SnsTopic Timers due_handler lambda_handler read_record
+        OutgoingEvent Rejected SnsTopic Timers due_handler lambda_handler read_record rekey_feeds
     """,
     "compat.electrodb": "AnyValue Entity ISOString Integer Number TTL",
     "compat.pynamodb": "AnyValue JSON LegacyBinary LegacyBoolean Number TTL UTCDateTime",

@@ -209,7 +209,10 @@ def test_an_interrupt_is_told(command: Command, monkeypatch: pytest.MonkeyPatch)
     ("arguments", "message"),
     [
         (["boost"], "there is no service 'boost'"),
-        (["boosts"], "has no change feeds, and so no dead letters in the store; those of its worker are in Kafka"),
+        (
+            ["tests.feeds.resend.depot:WITHOUT_FEEDS"],
+            "has no change feeds, and so no dead letters in the store; those of its worker are in Kafka",
+        ),
         (["depot", "--store", "memory:"], "--store memory: has no dead letters"),
         (["depot", "--topic", "t"], "give its brokers by --kafka, too"),
         (["depot", "--kafka", "x:1"], "--kafka needs --topic"),

@@ -45,7 +45,8 @@ def test_a_service_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_service_without_feeds(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "the service boosts has no change feeds; those that have: " in error(capsys, "boosts")
+    place = "tests.feeds.resend.depot:WITHOUT_FEEDS"
+    assert "the service shelf has no change feeds; those that have: " in error(capsys, place)
 
 
 # Goals sends events to Kafka, and has no broker unless its settings name one.

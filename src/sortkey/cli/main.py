@@ -35,6 +35,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "new": Command("write a small project with a service of your own"),
     "recount": Command("count a service's aggregates anew, and repair them", "server"),
     "regions": Command("show the emulated regions of an endpoint, and cut and heal their links"),
+    "rekey": Command("take items to another key design while they are used", "server"),
     "restore": Command("make a data folder of a backup"),
     "serve": Command("serve the named services over HTTP", "server"),
     "tables": Command("print the tables that a module declares, for CloudFormation, Terraform or the CDK"),

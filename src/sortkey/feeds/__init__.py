@@ -8,6 +8,7 @@ from sortkey.feeds.follower import Follower as Follower
 from sortkey.feeds.kafka.message import Consumer as Consumer
 from sortkey.feeds.kafka.message import Message as Message
 from sortkey.feeds.kafka.message import Rejected as Rejected
+from sortkey.feeds.rekeying import rekey_feeds as rekey_feeds
 from sortkey.feeds.shards.dead_letter import DeadLetter as DeadLetter
 from sortkey.feeds.targets.aws_targets import EventBridgeBus as EventBridgeBus
 from sortkey.feeds.targets.aws_targets import SnsTopic as SnsTopic

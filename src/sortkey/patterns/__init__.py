@@ -1,6 +1,6 @@
 """`sk.patterns`: what recurs in serving layers, declared once on items.
 
-Aggregates, rankings, bounded sets, overlays, generations and schedules.
+Aggregates, rankings, bounded sets, overlays, generations, re-keyings and schedules.
 """
 
 from sortkey.patterns.aggregates.aggregator import Aggregator as Aggregator
@@ -36,6 +36,17 @@ from sortkey.patterns.rankings import Rank as Rank
 from sortkey.patterns.rankings import Ranked as Ranked
 from sortkey.patterns.rankings import Ranking as Ranking
 from sortkey.patterns.rankings import ranking as ranking
+from sortkey.patterns.rekeying.declaration import Rekey as Rekey
+from sortkey.patterns.rekeying.declaration import RekeyStatus as RekeyStatus
+from sortkey.patterns.rekeying.declaration import RekeyWriter as RekeyWriter
+from sortkey.patterns.rekeying.declaration import rekey as rekey
+from sortkey.patterns.rekeying.flag import RekeyFlag as RekeyFlag
+from sortkey.patterns.rekeying.flag import RekeyRefused as RekeyRefused
+from sortkey.patterns.rekeying.group_writer import RekeyConflict as RekeyConflict
+from sortkey.patterns.rekeying.reader import HandoverPending as HandoverPending
+from sortkey.patterns.rekeying.reader import RekeyReader as RekeyReader
+from sortkey.patterns.rekeying.removal import RekeyRemoval as RekeyRemoval
+from sortkey.patterns.rekeying.walk import RekeyCheck as RekeyCheck
 from sortkey.patterns.schedules import Due as Due
 from sortkey.patterns.schedules import Schedule as Schedule
 from sortkey.patterns.schedules import schedule as schedule

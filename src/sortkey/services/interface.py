@@ -25,6 +25,7 @@ from sortkey.model.calls.arguments import require_async
 from sortkey.model.items.item import Item
 from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
+from sortkey.patterns.rekeying.declaration import Rekey
 
 if TYPE_CHECKING:
     # Installed with the server only.
@@ -330,6 +331,8 @@ class ServiceDefinition:
     """What `sortkey batch` runs."""
     load: Job | None = None
     """What `sortkey load` runs."""
+    rekeys: Callable[[Mapping[str, Any]], Sequence[Rekey]] | None = None
+    """The re-keyings of a service with these settings, for `sortkey rekey`."""
     usual_requests: Sequence[UsualRequest] = ()
     """The usual mix, for `sortkey cost`."""
 

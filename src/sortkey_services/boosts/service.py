@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
@@ -27,6 +28,7 @@ from sortkey_services.boosts.event import (
     errors_in_name,
     read_message,
 )
+from sortkey_services.boosts.moving import TO_MANIFEST, TO_V2, Moving
 from sortkey_services.boosts.tenants import DaySlots, DesignName, Market, Settings, markets_of
 from sortkey_services.boosts.v1 import V1
 from sortkey_services.boosts.v2 import V2, Manifest
@@ -67,17 +69,33 @@ class PartnerAnswer(msgspec.Struct, frozen=True, rename="camel"):
 
 class BoostsService:
     name = "boosts"
-    feeds: Sequence[sk.feeds.ChangeFeed[Any]] = ()
 
     def __init__(self, session: sk.AsyncSession, settings: Settings, clock: Clock | None = None) -> None:
         self._session = session
         self._clock = clock or SystemClock()
         self._markets = markets_of(settings)
         self._ahead = sk.services.AheadLimit(self._clock, settings.max_ahead_seconds)
-        self.design = DESIGNS[settings.design](session, self._clock)
+        self._moving = None if settings.moving_to is None else Moving(session, self._clock, settings)
+        self.design = self._moving or DESIGNS[settings.design](session, self._clock)
+        self.feeds: Sequence[sk.feeds.ChangeFeed[Any]] = (
+            () if self._moving is None else sk.feeds.rekey_feeds(self._moving.rekey, session)
+        )
 
     async def start(self) -> None:
+        for rekey in (TO_V2, TO_MANIFEST):
+            await rekey.enable_streams(self._session)
+        if self._moving is not None:
+            await self._moving.rekey.create_tables(self._session)
         await self._session.create_tables(*self.design.tables)
+
+    def maintenance(self) -> AbstractAsyncContextManager[object]:
+        """Shadow reads end with the server."""
+        return nullcontext() if self._moving is None else self._moving.reader
+
+    families = sk.patterns.RekeyReader.families
+
+    async def samples(self) -> dict[str, float]:
+        return {} if self._moving is None else self._moving.reader.samples()
 
     async def load_demo(self, progress: sk.services.Progress) -> None:
         """Loads those of the demo's markets that are configured."""

@@ -9,12 +9,19 @@ from typing import Any, Final
 
 import sortkey as sk
 from sortkey_services.boosts import demo
+from sortkey_services.boosts.moving import TO_MANIFEST, TO_V2
 from sortkey_services.boosts.service import TABLES, BoostsService
 from sortkey_services.boosts.tenants import read_settings
 
 
 def _tables(settings: Mapping[str, Any]) -> Sequence[type[sk.Item]]:
-    return TABLES[read_settings(settings).design]
+    read = read_settings(settings)
+    return TABLES[read.design] if read.moving_to is None else [table for each in TABLES.values() for table in each]
+
+
+def _rekeys(settings: Mapping[str, Any]) -> Sequence[sk.patterns.Rekey]:
+    moving_to = read_settings(settings).moving_to
+    return () if moving_to is None else [TO_MANIFEST if moving_to == "manifest" else TO_V2]
 
 
 def _make(session: sk.AsyncSession, settings: Mapping[str, Any]) -> BoostsService:
@@ -56,6 +63,8 @@ BOOSTS: Final = sk.services.ServiceDefinition(
     tables=_tables,
     make=_make,
     takes_messages=True,
+    has_feeds=True,
+    rekeys=_rekeys,
     usual_requests=[
         sk.services.UsualRequest("look up a page of 50 partners", 979, _lookup),
         sk.services.UsualRequest("show a partner's campaigns", 1, _partner),

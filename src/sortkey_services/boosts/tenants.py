@@ -1,7 +1,9 @@
 """The service's settings, and the markets that they define, one for each tenant.
 
     [boosts]
-    design = "v2"
+    design = "v2"               # or "v1", "manifest"
+    moving_to = "manifest"      # with design = "v1": see boosts.moving
+    compared = 0.01
     max_ahead_seconds = 300
 
     [boosts.tenants.de]
@@ -24,10 +26,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
+from msgspec import Meta
 
 import sortkey as sk
 from sortkey_services.boosts.event import (
@@ -73,6 +76,10 @@ def _demo_tenants() -> dict[str, TenantSettings]:
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     design: DesignName = "v2"
+    moving_to: Literal["v2", "manifest"] | None = None
+    """The design that v1 is moving to."""
+    compared: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    """The share of lookups that are compared with the other design, while v1 is moving."""
     tenants: dict[str, TenantSettings] = msgspec.field(default_factory=_demo_tenants)
     max_ahead_seconds: sk.services.MaxAheadSeconds = sk.services.MAX_AHEAD_SECONDS
     """How far ahead of the clock an event's `updatedAt` may be."""
@@ -155,6 +162,10 @@ def read_settings(given: Mapping[str, Any]) -> Settings:
         settings = msgspec.convert(given, Settings)
     except msgspec.ValidationError as error:
         raise sk.services.BadSettings(f"boosts: {error}") from None
+    if settings.moving_to is not None and settings.design != "v1":
+        raise sk.services.BadSettings(
+            f'boosts: moving_to: only design = "v1" can move to another one, not {settings.design!r}'
+        )
     if not settings.tenants:
         raise sk.services.BadSettings("boosts: tenants: at least one is required")
     return settings

@@ -41,7 +41,7 @@ MAX_LISTS: Final = 5000
 CONCURRENT_REQUESTS: Final = 16
 
 LISTS: Final = sk.Table("boosts_v1")
-CAMPAIGNS: Final = sk.Table("boosts_v1_campaigns", ttl="expires")
+CAMPAIGNS: Final = sk.Table("boosts_v1_campaigns", ttl="expires", stream="KEYS_ONLY")
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):

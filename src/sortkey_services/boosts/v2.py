@@ -57,7 +57,7 @@ ROWS_AT_ONCE: Final = 1000
 """When a market is loaded."""
 
 MANIFEST: Final = sk.Table("boosts_manifest", ttl="expires")
-DELIVERY: Final = sk.Table("boosts_delivery")
+DELIVERY: Final = sk.Table("boosts_delivery", stream="KEYS_ONLY")
 SPREAD: Final = sk.Table("boosts_manifest_areas")
 AREAS_IN_PART: Final = 2000
 """Of a row, which must stay below DynamoDB's 400 KB."""

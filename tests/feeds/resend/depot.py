@@ -84,3 +84,4 @@ class Depot:
 DEFINITION = sk.services.ServiceDefinition(
     "depot", "parcels", lambda _: [PARCELS, COUNTS], Depot, has_feeds=True, takes_messages=True
 )
+WITHOUT_FEEDS = sk.services.ServiceDefinition("shelf", "parcels", lambda _: [PARCELS], Depot, takes_messages=True)

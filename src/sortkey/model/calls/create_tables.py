@@ -67,6 +67,21 @@ def _create(context: Context, table: Table) -> Steps[bool]:
     return True
 
 
+def enable_stream(context: Context, table: Table) -> Steps[None]:
+    """Gives a table that exists without a stream the declared one, and waits until it has it."""
+    while True:
+        description = yield from describe(context, table.name)
+        if description is None or table.settings.stream is None:
+            return
+        # A store makes one change of a table at a time.
+        if description["TableStatus"] == "ACTIVE":
+            if "StreamSpecification" in description:
+                return
+            stream = provision.stream_specification(table.settings.stream)
+            yield from table_request(context, "UpdateTable", {"TableName": table.name, **stream})
+        yield POLL
+
+
 def _recoverable(context: Context, table: Table) -> Steps[None]:
     request = provision.recovery_request(table)
     if request is None:

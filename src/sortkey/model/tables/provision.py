@@ -70,8 +70,13 @@ def create_request(table: Table, *, native: bool = True, projections: bool = Tru
     if vectors:
         members["VectorIndexes"] = [_vector_index(layout) for layout in vectors]
     if table.settings.stream is not None:
-        members["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": table.settings.stream}
+        members |= stream_specification(table.settings.stream)
     return members
+
+
+def stream_specification(images: str) -> Members:
+    """The member of a request that gives a table a stream."""
+    return {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": images}}
 
 
 def add_index_request(table: Table, index: str, *, native: bool = True, projections: bool = True) -> Members:
