@@ -61,7 +61,7 @@ def test_nothing_is_lost_or_done_twice(throttling: str) -> None:
         called.append(due.group["number"])
 
     async def main() -> None:
-        async with sk.async_connect(throttling, tables=[Crate, Depot], pacing=QUICK) as db:
+        async with sk.async_connect(throttling, tables=[Crate, Depot], pacing=QUICK, timeout=None) as db:
             await db.create_tables()
             assert (await db.load(crates(100))).position == 100
             assert len(await db.put_many(crates(110), if_absent=True)) == 100
