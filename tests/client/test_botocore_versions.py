@@ -21,7 +21,7 @@ import pytest
 from tests.maven import REPOSITORY, cache_folder
 
 TESTS: Final = (
-    *("test_remote", "test_remote_formats", "test_remote_reads", "test_aws_access"),
+    *("test_remote", "test_remote_formats", "test_fast_requests", "test_aws_access"),
     *("test_connections", "test_deadline", "test_paginators", "test_waiters"),
 )
 IN_PROCESS: Final = "tests/testing/test_interception.py"

@@ -19,7 +19,7 @@ import sortkey as sk
 from sortkey.client import Client
 from sortkey.clock import DEADLINE
 from tests.client.orders import key
-from tests.client.test_remote_reads import ITEM, Script, ScriptedAnswer
+from tests.client.test_fast_requests import ITEM, Script, ScriptedAnswer
 
 SESSIONS = pytest.mark.parametrize("session", [None, boto3.Session("AKID", "secret", region_name="eu-west-1")])
 

@@ -57,6 +57,21 @@ def test_a_prefix_goes_with_every_store(url: str) -> None:
     assert parse(url).prefix == "dev-"
 
 
+@pytest.mark.parametrize(
+    "url", ["http://h?in_flight=64", "https://h?prefix=a&in_flight=64", "dynamodb://eu-west-1?in_flight=64"]
+)
+def test_a_limit_goes_with_remote_stores(url: str) -> None:
+    remote = parse(url).remote
+    assert remote is not None
+    assert remote.in_flight == 64
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "1025", "many", "", "99999999999"])
+def test_a_limit_is_a_number_of_requests(number: str) -> None:
+    with pytest.raises(ValueError, match="in_flight is a number of requests, from 1 to 1024"):
+        parse(f"http://h?in_flight={number}")
+
+
 @pytest.mark.parametrize("url", ["./data?buckets=b", "file:d?buckets=b", "memory:?prefix=a&buckets=b"])
 def test_buckets_are_those_of_a_store_in_the_process(url: str) -> None:
     assert parse(url).buckets == Path("b")

@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Coroutine
 from concurrent.futures import Future
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from sortkey.client import paginators, waiters
@@ -13,12 +14,17 @@ from sortkey.client.boto3_shapes import Unparsed
 from sortkey.client.errors import EXCEPTIONS, Exceptions
 from sortkey.client.methods import Methods, R
 from sortkey.client.service_model import OPERATION_OF, ClientMeta
-from sortkey.client.stores import Capabilities
+from sortkey.client.stores import IN_FLIGHT, Capabilities
 from sortkey.engine.database import Database
 
 if TYPE_CHECKING:
     from botocore.paginate import Paginator
     from botocore.waiter import Waiter
+
+
+RETRIED_BY_CALLER: Final[ContextVar[bool]] = ContextVar("retried_by_caller", default=False)
+"""Whether the caller waits and sends a write again by itself when the store throttles: it is told at once, where
+botocore would try again first."""
 
 
 def warn_unclosed(client: object, url: str) -> None:
@@ -95,6 +101,11 @@ class AnyClient(Methods[R]):
     def database(self) -> Database | None:
         """The engine, if the store is in this process."""
         return None
+
+    @property
+    def in_flight(self) -> int:
+        """How many reads, and how many writes, a session may have in flight at once."""
+        return IN_FLIGHT
 
     @property
     def in_process_reads(self) -> InProcessReads | None:

@@ -183,6 +183,10 @@ class AnyPrefixedClient(AnyClient[R], Generic[C, R]):
         return self._client.database
 
     @property
+    def in_flight(self) -> int:
+        return self._client.in_flight
+
+    @property
     def in_process_reads(self) -> InProcessReads | None:
         reads = self._client.in_process_reads
         return None if reads is None else PrefixedReads(reads, self._names.prefix)

@@ -35,13 +35,13 @@ from urllib3.exceptions import HTTPError, NewConnectionError, ProtocolError
 from urllib3.exceptions import ReadTimeoutError as UrllibReadTimeout
 from urllib3.exceptions import SSLError as UrllibSSLError
 
-from sortkey.client import errors, own_clients, remote_formats, remote_reads
+from sortkey.client import errors, fast_requests, own_clients, remote_formats
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
+from sortkey.client.fast_requests import FAST_OPERATIONS, FastRequests
 from sortkey.client.fence_watch import LOOK, WRITES
 from sortkey.client.interface import Client
 from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, AwsSession
 from sortkey.client.remote_formats import request_body
-from sortkey.client.remote_reads import RemoteReads
 from sortkey.client.service_model import METHOD_OF, service_of
 from sortkey.client.stores import DEFAULT_ACCESS, AwsAccess, Capabilities, Remote, capabilities_of
 from sortkey.clock import DEADLINE, monotonic
@@ -58,7 +58,7 @@ class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
     def __init__(self, url: str, remote: Remote, access: AwsAccess = DEFAULT_ACCESS) -> None:
         super().__init__(url, remote, access, AwsSession(access.session, Session, is_async=False))
         self._connections: Connections | None = None
-        self._fast: SyncRemoteReads | None = None
+        self._fast: SyncFastRequests | None = None
         self._opening = threading.Lock()
 
     def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
@@ -68,14 +68,14 @@ class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
     def _call_unparsed(self, operation: str, members: dict[str, Any], binary: bool = True) -> dict[str, Any]:
         service = service_of(operation)
         client = self._clients.get(service) or self._client(service)
-        if self._fast is not None and operation in UNPARSED_READS:
-            read = self._fast.read(operation, members, binary)
-            if read is not None:
-                return read
         if self._fences is not None and operation in WRITES:
             if self._fences.is_due:
                 self._fences.seen(self._look(client))
             self._fences.check(operation, members)
+        if self._fast is not None and operation in FAST_OPERATIONS:
+            found = self._fast.send(operation, members, binary)
+            if found is not None:
+                return found
         try:
             answer: dict[str, Any] = getattr(client, METHOD_OF[operation])(**members)
         except ClientError as error:
@@ -95,15 +95,15 @@ class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
         with self._opening:
             self._check_open()
             if service not in self._clients:
-                config = self._configured(Config(**self._session.configuration()))
+                config = self._configured(Config(**self._session.configuration(self._connections_needed)))
                 made = self._session.create_client(service, config=config, **self._settings.arguments)
                 own_clients.add(made)
                 remote_formats.install(made)
                 if self._connections is None:
                     self._connections = Connections(made, self._session.ca_bundle)
                 made.meta.events.register_last("before-send", self._connections.send_in_time)
-                if service == "dynamodb" and not self._session.is_given and remote_reads.is_possible(made):
-                    self._fast = SyncRemoteReads(made, self._credentials(), self._connections)
+                if service == "dynamodb" and not self._session.is_given and fast_requests.is_possible(made):
+                    self._fast = SyncFastRequests(made, self._credentials(), self._connections)
                 self._clients[service] = made
             return self._clients[service]
 
@@ -147,8 +147,8 @@ class RemoteClient(AnyRemoteClient[dict[str, Any]], Client):
             self._connections.close()
 
 
-class SyncRemoteReads(RemoteReads):
-    """The fast way of reads, sync."""
+class SyncFastRequests(FastRequests):
+    """The fast way, sync."""
 
     def __init__(self, client: Any, credentials: Any, connections: Connections) -> None:
         super().__init__(client)
@@ -156,8 +156,8 @@ class SyncRemoteReads(RemoteReads):
         self._connections = connections
         self._poster = connections.poster(self.url)
 
-    def read(self, operation: str, members: dict[str, Any], binary: bool) -> dict[str, Any] | None:
-        """The answer, with unparsed items; None if botocore has to send the request."""
+    def send(self, operation: str, members: dict[str, Any], binary: bool) -> dict[str, Any] | None:
+        """See `answer`."""
         body = request_body(operation, members, binary)
         if body is None or self._credentials is None:
             return None
@@ -166,14 +166,14 @@ class SyncRemoteReads(RemoteReads):
             response = self._connections.post(self._poster, headers, body)
         except (BotoCoreError, HTTPError):
             return None
-        return self.answer(response.status, response.headers, response.data)
+        return self.answer(operation, members, response.status, response.headers, response.data)
 
 
 class Connections:
     """HTTP connections that keep `DEADLINE`, which botocore's own cannot: its timeouts are those of its client.
 
-    They are set up as botocore sets up its own: timeouts, proxies, certificates. Fast reads always use them, botocore
-    uses them while there is a deadline.
+    They are set up as botocore sets up its own: timeouts, proxies, certificates. Fast requests always use them,
+    botocore uses them while there is a deadline.
     """
 
     def __init__(self, client: Any, ca_bundle: str | None) -> None:

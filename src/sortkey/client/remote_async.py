@@ -19,13 +19,13 @@ from aiobotocore.session import get_session
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.client import errors, own_clients, remote_formats, remote_reads
+from sortkey.client import errors, fast_requests, own_clients, remote_formats
 from sortkey.client.boto3_shapes import UNPARSED_READS, with_parsed_items
+from sortkey.client.fast_requests import FAST_OPERATIONS, FastRequests
 from sortkey.client.fence_watch import LOOK, WRITES
 from sortkey.client.interface import AsyncClient
 from sortkey.client.remote_connection import STREAM_POLL_SECONDS, AnyRemoteClient, AwsSession
 from sortkey.client.remote_formats import request_body
-from sortkey.client.remote_reads import RemoteReads
 from sortkey.client.service_model import METHOD_OF, service_of
 from sortkey.client.stores import DEFAULT_ACCESS, AwsAccess, Capabilities, Remote, capabilities_of
 from sortkey.clock import monotonic
@@ -36,7 +36,7 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
 
     def __init__(self, url: str, remote: Remote, access: AwsAccess = DEFAULT_ACCESS) -> None:
         super().__init__(url, remote, access, AwsSession(access.session, get_session, is_async=True))
-        self._fast: AsyncRemoteReads | None = None
+        self._fast: AsyncFastRequests | None = None
         self._opening = asyncio.Lock()
         self._open = AsyncExitStack()
 
@@ -47,14 +47,14 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
     async def _call_unparsed(self, operation: str, members: dict[str, Any], binary: bool = True) -> dict[str, Any]:
         service = service_of(operation)
         client = self._clients.get(service) or await self._client(service)
-        if self._fast is not None and operation in UNPARSED_READS:
-            read = await self._fast.read(operation, members, binary)
-            if read is not None:
-                return read
         if self._fences is not None and operation in WRITES:
             if self._fences.is_due:
                 self._fences.seen(await self._look(client))
             self._fences.check(operation, members)
+        if self._fast is not None and operation in FAST_OPERATIONS:
+            found = await self._fast.send(operation, members, binary)
+            if found is not None:
+                return found
         try:
             answer: dict[str, Any] = await getattr(client, METHOD_OF[operation])(**members)
         except ClientError as error:
@@ -80,7 +80,7 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
                     made_http.append(AIOHTTPSession(**arguments))
                     return made_http[0]
 
-                settings = self._session.configuration()
+                settings = self._session.configuration(self._connections_needed)
                 config = self._configured(AioConfig(http_session_cls=make_http, **settings))
                 made = self._session.create_client(service, config=config, **self._settings.arguments)
                 opened = await self._open.enter_async_context(made)
@@ -89,8 +89,8 @@ class AsyncRemoteClient(AnyRemoteClient[Coroutine[Any, Any, dict[str, Any]]], As
                 remote_formats.install(opened)
                 # A configuration of the program's own may have another class of HTTP sessions.
                 fast = service == "dynamodb" and not self._session.is_given and made_http
-                if fast and remote_reads.is_possible(opened):
-                    self._fast = AsyncRemoteReads(opened, await self._credentials(), made_http[0])
+                if fast and fast_requests.is_possible(opened):
+                    self._fast = AsyncFastRequests(opened, await self._credentials(), made_http[0])
                 self._clients[service] = opened
             return self._clients[service]
 
@@ -156,16 +156,16 @@ def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
         return False
 
 
-class AsyncRemoteReads(RemoteReads):
-    """The fast way of reads, async."""
+class AsyncFastRequests(FastRequests):
+    """The fast way, async."""
 
     def __init__(self, client: Any, credentials: Any, http: AIOHTTPSession) -> None:
         super().__init__(client)
         self._credentials = credentials
         self._http = http
 
-    async def read(self, operation: str, members: dict[str, Any], binary: bool) -> dict[str, Any] | None:
-        """The answer, with unparsed items; None if botocore has to send the request."""
+    async def send(self, operation: str, members: dict[str, Any], binary: bool) -> dict[str, Any] | None:
+        """See `answer`."""
         body = request_body(operation, members, binary)
         if body is None or self._credentials is None:
             return None
@@ -175,4 +175,4 @@ class AsyncRemoteReads(RemoteReads):
             content = await response.content
         except BotoCoreError:
             return None
-        return self.answer(response.status_code, response.headers, content)
+        return self.answer(operation, members, response.status_code, response.headers, content)

@@ -17,8 +17,6 @@ from sortkey.client.methods import R
 from sortkey.client.service_model import ClientMeta
 from sortkey.client.stores import AWS, STORES, AwsAccess, Capabilities, Remote
 
-_CONNECTIONS: Final = 64
-"""A lookup sends its chunks in parallel, each on a connection of its own."""
 STREAM_POLL_SECONDS: Final = 0.5
 """AWS allows five reads a second of a shard, over all its readers."""
 
@@ -73,9 +71,9 @@ class AwsSession:
         bundle: str | None = configured.get_config_variable("ca_bundle")
         return bundle
 
-    def configuration(self) -> dict[str, Any]:
+    def configuration(self, connections: int) -> dict[str, Any]:
         """The configuration of clients."""
-        made: dict[str, Any] = {"retries": {"mode": "standard"}, "max_pool_connections": _CONNECTIONS}
+        made: dict[str, Any] = {"retries": {"mode": "standard"}, "max_pool_connections": connections}
         if not self._is_boto3:
             # A constant text; botocore would assemble it twice for each request.
             made["user_agent"] = self._session.user_agent()
@@ -160,7 +158,17 @@ class AnyRemoteClient(AnyClient[R]):
         self._clients: dict[str, Any] = {}
         self._closed = False
         self._fences: FenceWatch | None = None
+        self._in_flight = remote.in_flight
         self.meta = ClientMeta(url, self._settings.region)
+
+    @property
+    def in_flight(self) -> int:
+        return self._in_flight
+
+    @property
+    def _connections_needed(self) -> int:
+        """A session's reads and writes, each on a connection of its own."""
+        return 2 * self._in_flight
 
     def __del__(self) -> None:
         clients: dict[str, Any] = getattr(self, "_clients", {})

@@ -6,10 +6,10 @@ memory:NAME                                                      the same, share
 http://HOST:PORT   https://HOST:PORT                             any endpoint with DynamoDB's protocol
 dynamodb://REGION                                                AWS, with its usual credential chain
 
-Options follow a question mark: `?prefix=dev-` is put before every table name, and `?store=alternator` names the product
-behind an endpoint that does not identify itself. An endpoint that does is known by the `Server` header of its answers,
-AWS by its address: a program that needs more than its store can do fails when it opens the store, not at its first
-request.
+Options follow a question mark: `?prefix=dev-` is put before every table name; `?in_flight=64` is how many reads, and
+how many writes, a session may have in flight at an endpoint or AWS; `?store=alternator` names the product behind an
+endpoint that does not identify itself. An endpoint that does is known by the `Server` header of its answers, AWS by its
+address: a program that needs more than its store can do fails when it opens the store, not at its first request.
 """
 
 from __future__ import annotations
@@ -99,6 +99,10 @@ def capabilities_of(answer: Mapping[str, Any]) -> Capabilities:
     return next((found for name, found in _BY_SERVER.items() if name in server), UNKNOWN)
 
 
+IN_FLIGHT: Final = 32
+"""Reads, and writes, that a session has in flight at once at a store behind a network, by default."""
+MOST_IN_FLIGHT: Final = 1024
+
 # At least two letters, so that C:\data is a path.
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
 _SCHEMES: Final = frozenset({"file", "memory", "http", "https", "dynamodb"})
@@ -117,6 +121,7 @@ class Remote(msgspec.Struct, frozen=True):
     region: str | None
     store: str | None
     """The product behind the endpoint, one of `STORES`."""
+    in_flight: int = IN_FLIGHT
 
 
 class StoreAddress(msgspec.Struct, frozen=True):
@@ -156,7 +161,7 @@ def parse(url: str | os.PathLike[str]) -> StoreAddress:
     if scheme == "file":
         return StoreAddress(url, _folder(url, rest), None, prefix, buckets=_buckets(url, options))
     endpoint, region = _region(url, rest) if scheme == "dynamodb" else _endpoint(url, address)
-    return StoreAddress(url, None, Remote(endpoint, region, _store(url, options)), prefix)
+    return StoreAddress(url, None, Remote(endpoint, region, _store(url, options), _in_flight(url, options)), prefix)
 
 
 def _options(url: str, query: str) -> dict[str, str]:
@@ -167,9 +172,9 @@ def _options(url: str, query: str) -> dict[str, str]:
     scheme = url.partition(":")[0].lower()
     known = {"prefix"}
     if scheme in {"http", "https"}:
-        known.add("store")
-    elif scheme != "dynamodb":
-        known.add("buckets")
+        known |= {"store", "in_flight"}
+    else:
+        known.add("in_flight" if scheme == "dynamodb" else "buckets")
     for name in options.keys() - known:
         raise ValueError(f"{url!r} has the unknown option {name!r}: known are {', '.join(sorted(known))}")
     return options
@@ -194,6 +199,13 @@ def _store(url: str, options: dict[str, str]) -> str | None:
     if store is not None and store not in STORES:
         raise ValueError(f"{url!r}: store must be one of {', '.join(STORES)}")
     return store
+
+
+def _in_flight(url: str, options: dict[str, str]) -> int:
+    text = options.get("in_flight", str(IN_FLIGHT))
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:5]) <= MOST_IN_FLIGHT):
+        raise ValueError(f"{url!r}: in_flight is a number of requests, from 1 to {MOST_IN_FLIGHT}, not {text!r}")
+    return int(text)
 
 
 def _folder(url: str, rest: str) -> Path:

@@ -34,7 +34,7 @@ from sortkey.model.items.item import Item
 from sortkey.model.items.key import Key
 from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.pattern_steps import context_of
+from sortkey.model.sessions.pattern_steps import bulk, context_of
 from sortkey.patterns.schedules import Occurrence, Schedule
 
 TIMERS: Final = Table("sortkey-timers")
@@ -45,10 +45,8 @@ CLOSING: Final = timedelta(hours=1)
 """How long after its end a day is passed at the earliest: most timers of processes whose clocks are slow then need not
 be set twice."""
 
-PARALLEL: Final = 32
-"""Writes at the same time."""
 PARALLEL_EMBEDDED: Final = 256
-"""The same in a store of this process, where they share commits."""
+"""Writes at the same time in a store of this process, where they share commits."""
 _PART: Final = 1000
 """Occurrences that are set at once when a table is read."""
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -103,7 +101,8 @@ class TimerBook:
         self.schedule = schedule
         self.session = session
         self._context = context_of(session)
-        self._parallel = PARALLEL_EMBEDDED if self._context.capabilities is EMBEDDED else PARALLEL
+        embedded = self._context.capabilities is EMBEDDED
+        self._parallel = PARALLEL_EMBEDDED if embedded else session.client.in_flight
 
     @property
     def now(self) -> datetime:
@@ -137,21 +136,29 @@ class TimerBook:
         return [*(timer for timer in done if timer not in passed), *moved]
 
     async def _put(self, timers: Collection[TimerToSet]) -> list[Timer]:
-        pending = iter(timers)
+        pending, session = iter(timers), bulk(self.session)
         done: list[Timer] = []
         try:
             async with asyncio.TaskGroup() as tasks:
                 for _ in range(min(self._parallel, len(timers))):
-                    tasks.create_task(self._put_each(pending, done))
+                    tasks.create_task(self._put_each(session, pending, done))
         except BaseExceptionGroup as errors:
             # The other tasks were cancelled because of the first.
             raise errors.exceptions[0] from None
         return done
 
-    async def _put_each(self, pending: Iterator[TimerToSet], done: list[Timer]) -> None:
+    async def _put_each(self, session: AsyncSession, pending: Iterator[TimerToSet], done: list[Timer]) -> None:
         for path, occurrence, (shard, sequence) in pending:
-            fields = {"group": occurrence.group, "change_shard": shard, "change_sequence": sequence}
-            done.append(await self.session.upsert(path, [fields, F(Timer.version).add(1)]))
+            fields: dict[str, Any] = {
+                "group": occurrence.group,
+                "change_shard": shard,
+                "change_sequence": sequence,
+            }
+            # Nearly all are new: an update that creates would ask for each of them twice.
+            timer = Timer(**path.given, **fields, version=1)
+            if not await session.put(timer, if_absent=True):
+                timer = await session.upsert(path, [fields, F(Timer.version).add(1)])
+            done.append(timer)
 
     async def due(self, shard: int, since: date, now: datetime, limit: int | None = None) -> AsyncIterator[Timer]:
         """The timers of a shard that are due, those that are overdue first, then from the partition of `since` on,
@@ -191,7 +198,7 @@ class TimerBook:
     async def done(self, timer: Timer) -> bool:
         """Delete a timer that was handled. False if it was set again meanwhile; then it is due again."""
         try:
-            await self.session.delete(timer.key, where={"version": timer.version})
+            await bulk(self.session).delete(timer.key, where={"version": timer.version})
         except ItemMissing:
             return True
         except ConditionFailed:

@@ -158,3 +158,24 @@ def test_throttled_puts_are_repeated() -> None:
         session.create_tables(PARCELS)
         assert session.put_many([Parcel(number=number) for number in range(100)], if_absent=True) == []
         assert session.count(Parcel.by_place(place="depot")) == 100
+
+
+# Without a condition, a batch says as much as a request for each item. The last one of a key remains.
+def test_puts_without_a_condition_go_in_batches() -> None:
+    faults = sk.testing.Faults(seed=1, throttle=0.2, unprocessed=0.2)
+    with sk.connect("memory:", faults=faults, pacing=Pacing(first_pause=0.0)) as session:
+        session.create_tables(PARCELS)
+        items = [Parcel(number=number % 90, seen=number) for number in range(100)]
+        assert session.put_many(items) == []
+        assert sorted(each.seen for each in session.scan(Parcel)) == list(range(10, 100))
+        assert session.meter.reading("put_many Parcel").calls < 30
+        assert session.meter.reading("put Parcel").calls == 0
+
+
+# The error of a batch does not name the item.
+def test_an_item_that_the_store_rejects() -> None:
+    with sk.connect("memory:", faults=sk.testing.Faults(seed=1)) as session:
+        session.create_tables(PARCELS)
+        with pytest.raises(sk.ModelError, match=r"Parcel.place"):
+            session.put_many([Parcel(number=1), Parcel(number=2, place="x" * 3000)])
+        assert session.get(Parcel.key(number=1)) is not None

@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple
 from botocore.exceptions import ClientError
 
 from sortkey.client.boto3_shapes import Unparsed
+from sortkey.client.stores import IN_FLIGHT
+from sortkey.limits import BATCH_WRITE_REQUESTS
 from sortkey.model.calls.arguments import reject_path
 from sortkey.model.calls.conditional_writes import (
     ConditionalWrite,
@@ -42,8 +44,8 @@ from sortkey.model.maintenance.long_work import LongWork, UnitRate
 from sortkey.model.maintenance.scan import AnyScan, ScanOptions
 from sortkey.model.maintenance.scan_source import source_of
 
-_PART: Final = 400
-"""The most rows that one part of the work deletes: 16 batches."""
+_PART: Final = IN_FLIGHT * BATCH_WRITE_REQUESTS
+"""The most rows that one part of the work deletes."""
 
 
 class DeleteResult(NamedTuple):

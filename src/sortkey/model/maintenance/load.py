@@ -18,11 +18,12 @@ from typing import Any, Final, NamedTuple, Self
 from botocore.exceptions import ClientError
 
 from sortkey.client.interface import AnyClient, InProcessPuts, PendingCommit
+from sortkey.client.stores import IN_FLIGHT
 from sortkey.limits import BATCH_WRITE_REQUESTS, MIB
 from sortkey.model.calls.arguments import require_item, require_several
 from sortkey.model.calls.item_decoder import Identity, identifier
 from sortkey.model.calls.rejected_values import explained
-from sortkey.model.calls.steps import PARALLEL, Answer, Call, Commit, Context, ParallelCalls, Steps, code_of
+from sortkey.model.calls.steps import Answer, Call, Commit, Context, ParallelCalls, Steps, code_of
 from sortkey.model.calls.writes import Write, batch_write_calls, reject_revision, stamped, unprocessed
 from sortkey.model.costs.meter import units_of
 from sortkey.model.errors import FAILURES, LoadError
@@ -30,7 +31,7 @@ from sortkey.model.fields.codec import Row
 from sortkey.model.items.item import Item
 from sortkey.model.items.schema import Schema
 from sortkey.model.items.stamps import Stamps, keep_stamps
-from sortkey.model.maintenance.long_work import LongWork, StoreRate, UnitRate
+from sortkey.model.maintenance.long_work import LongWork, UnitRate
 
 COMMIT_ROWS: Final = 512
 """The rows of a commit on a quick disk, or while others write."""
@@ -41,7 +42,7 @@ SLICE: Final = 32
 """How many items are taken at a time: about a millisecond's work."""
 SHOWN: Final = 200
 """How much of a bad item an error shows, in characters."""
-ROUND_ROWS: Final = PARALLEL * BATCH_WRITE_REQUESTS
+ROUND_ROWS: Final = IN_FLIGHT * BATCH_WRITE_REQUESTS
 
 
 class LoadResult(NamedTuple):
@@ -109,12 +110,11 @@ class LoadWork(LongWork[LoadResult]):
         return min(self._taken, self._options.after) + self._writer.rows
 
     def pause(self) -> float:
-        pause = self._writer.pause()
-        if self._rate is not None:
-            self._rate.took(self._writer.units - self._paid)
-            self._paid = self._writer.units
-            pause = max(pause, self._rate.pause())
-        return pause
+        if self._rate is None:
+            return 0.0
+        self._rate.took(self._writer.units - self._paid)
+        self._paid = self._writer.units
+        return self._rate.pause()
 
     def part(self) -> Steps[bool]:
         if self._writer.is_full:
@@ -125,6 +125,8 @@ class LoadWork(LongWork[LoadResult]):
             return True
         if self._is_last or self._failure is not None:
             yield from self._write(self._writer.finish())
+            if self._writer.has_unwritten:
+                return True
             self._end()
         return False
 
@@ -258,11 +260,12 @@ class LoadWriter(ABC):
 
     @abstractmethod
     def finish(self) -> Steps[None]:
-        """Write what is left, and wait until all is written."""
+        """Write what is left, and wait until it is written; again if the store has not taken all."""
 
-    def pause(self) -> float:
-        """The seconds that the store needs before the next write."""
-        return 0.0
+    @property
+    def has_unwritten(self) -> bool:
+        """Whether to `finish` again."""
+        return False
 
 
 class CommitWriter(LoadWriter):
@@ -345,60 +348,62 @@ class RejectedRow(Exception):
 
 
 class RoundWriter(LoadWriter):
-    """For other stores. A round is up to sixteen batches at once; the next one begins when all of it is written."""
+    """For other stores. A round is a few batches at once; the next one begins when all of it is written. What the store
+    leaves unprocessed is sent again, by the next write if it has taken some."""
 
     def __init__(self, context: Context) -> None:
         super().__init__()
         self._context = context
-        self._rate = StoreRate()
         self._round: list[tuple[Schema[Any], Row]] = []
+        self._left: list[Write] = []
+        """What was sent of the round, and is to be sent again."""
 
     def add(self, schema: Schema[Any], row: Row) -> None:
         self._round.append((schema, row))
 
     @property
     def is_full(self) -> bool:
-        return len(self._round) >= self._rate.round_rows(ROUND_ROWS, BATCH_WRITE_REQUESTS)
+        return len(self._round) >= ROUND_ROWS or bool(self._left)
 
     def write(self) -> Steps[None]:
-        rows, self._round = self._round, []
-        name = _metered(dict.fromkeys(schema.name for schema, _ in rows))
-        began = self._context.pacing.monotonic()
+        name = _metered(dict.fromkeys(schema.name for schema, _ in self._round))
         try:
-            throttled = yield from self._send(_distinct(rows), name)
+            self._left = yield from self._send(self._left or _distinct(self._round), name)
         except ClientError as error:
             if code_of(error) != "ValidationException":
                 raise
             # The error of a batch does not say which row is meant.
-            throttled = yield from self._put_each(rows, name)
+            rows, self._round, self._left = self._round, [], []
+            yield from self._put_each(rows, name)
         else:
-            self.rows += len(rows)
-        self._rate.took(len(rows), self._context.pacing.monotonic() - began, throttled)
+            if not self._left:
+                self.rows += len(self._round)
+                self._round = []
 
     def finish(self) -> Steps[None]:
         if self._round:
             yield from self.write()
 
-    def pause(self) -> float:
-        return self._rate.pause()
+    @property
+    def has_unwritten(self) -> bool:
+        return bool(self._round)
 
-    def _send(self, writes: list[Write], name: str) -> Steps[bool]:
-        """Send writes until all are made; returns whether the store throttled any."""
+    def _send(self, writes: list[Write], name: str) -> Steps[list[Write]]:
+        """Send writes until the store takes some; returns the others."""
         attempt = 0
-        throttled = False
-        while writes:
+        while True:
             calls = batch_write_calls(self._context, writes, name)
             results: list[Answer | ClientError] = yield ParallelCalls(calls)
             self.units += sum(units_of(each.get("ConsumedCapacity")) for each in results if isinstance(each, dict))
             left = [write for call, result in zip(calls, results, strict=True) for write in unprocessed(call, result)]
-            if left:
-                throttled = True
-                attempt = attempt + 1 if len(left) == len(writes) else 0
-                yield self._context.pacing.pause(attempt)
-            writes = left
-        return throttled
+            if not left:
+                return left
+            yield self._context.pacing.pause(attempt)
+            if len(left) < len(writes):
+                return left
+            attempt += 1
 
-    def _put_each(self, rows: list[tuple[Schema[Any], Row]], name: str) -> Steps[bool]:
+    def _put_each(self, rows: list[tuple[Schema[Any], Row]], name: str) -> Steps[None]:
         """Put rows one by one, up to the one that the store rejects."""
         for schema, row in rows:
             try:
@@ -407,7 +412,6 @@ class RoundWriter(LoadWriter):
                 raise RejectedRow(schema, row, error) from error
             self.units += units_of(answer.get("ConsumedCapacity"))
             self.rows += 1
-        return False
 
 
 def _distinct(rows: list[tuple[Schema[Any], Row]]) -> list[Write]:

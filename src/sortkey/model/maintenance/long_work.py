@@ -1,25 +1,17 @@
 """Work that may take hours: a session does it part by part, each within its timeout, and pauses between the parts.
 
-How long it pauses depends on a rate: the one that the caller gives, in capacity units per second, or the one at which
-the store takes writes.
+How long it pauses depends on the rate that the caller gives, in capacity units per second.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from sortkey.model.calls.steps import Steps
 
 R = TypeVar("R")
-
-LOWERED: Final = 0.9
-"""After throttling, so much of what the store took."""
-RAISED: Final = 1.1
-"""After a round without throttling."""
-SLOWEST: Final = 1.0
-"""Rows per second, at least."""
 
 
 class LongWork(ABC, Generic[R]):
@@ -77,37 +69,3 @@ class ReadRate(UnitRate):
         self._rows += rows
         self._units += units
         self.took(units)
-
-
-class StoreRate:
-    """The rate at which a store takes writes: found by what it throttles, and raised again while it throttles nothing.
-
-    A round is a group of rows that is sent, and sent again as far as the store throttles, until all are written.
-
-    There is no limit until the store throttles. Then the limit is a little less than the store took in that round, and
-    each round without throttling raises it. It is dropped when the store is no quicker without a pause.
-    """
-
-    def __init__(self) -> None:
-        self.rows_per_second: float | None = None
-        self._pause = 0.0
-
-    def round_rows(self, most: int, least: int) -> int:
-        """How many rows the next round should have: about as many as a second takes."""
-        return most if self.rows_per_second is None else max(least, min(most, int(self.rows_per_second)))
-
-    def took(self, rows: int, seconds: float, throttled: bool) -> None:
-        """Learn from a round, which took so long, retries included."""
-        if throttled:
-            self.rows_per_second = max(SLOWEST, LOWERED * rows / max(seconds, 1e-6))
-        elif self.rows_per_second is not None:
-            self.rows_per_second *= RAISED
-            if seconds * self.rows_per_second > rows:
-                self.rows_per_second = None
-        limit = self.rows_per_second
-        self._pause = 0.0 if limit is None else max(0.0, rows / limit - seconds)
-
-    def pause(self) -> float:
-        """The seconds to wait before the next round, once."""
-        pause, self._pause = self._pause, 0.0
-        return pause

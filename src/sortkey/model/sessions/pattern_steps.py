@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Final, TypeVar, overload
 
+from sortkey.client.stores import EMBEDDED
 from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.costs.meter import Meter
 from sortkey.model.sessions.async_session import AsyncSession
@@ -32,6 +33,14 @@ def unmetered(session: AsyncSession) -> AsyncSession:
     """The same store in a session whose calls the session's meter does not count. Closing either closes the store."""
     context = replace(session._context, meter=Meter())
     return AsyncSession(AsyncRunner(session.client, context, TIMEOUT), session._declared)
+
+
+def bulk(session: AsyncSession) -> AsyncSession:
+    """The same session for many calls at once: at a store behind a network, no more of their requests are in flight
+    than it takes."""
+    if session.capabilities is EMBEDDED:
+        return session
+    return AsyncSession(session._runner.in_bulk(), session._declared)
 
 
 @overload

@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from botocore.exceptions import ClientError
 
 from sortkey.client import AsyncClient, Client
-from sortkey.client.interface import AnyClient
+from sortkey.client.boto3_shapes import UNPARSED_READS
+from sortkey.client.interface import RETRIED_BY_CALLER, AnyClient
 from sortkey.client.stores import EMBEDDED
 from sortkey.clock import DEADLINE, monotonic, sleep
 from sortkey.model.calls.rejected_values import explained
@@ -37,6 +38,7 @@ from sortkey.model.errors import FAILURES
 from sortkey.model.items.item import Item
 from sortkey.model.maintenance.load import LoadResult, LoadWork, pieces
 from sortkey.model.maintenance.long_work import LongWork
+from sortkey.model.sessions.request_window import AsyncSlots, Slots, Window, is_throttled
 from sortkey.storage import FolderBusy
 
 T = TypeVar("T")
@@ -62,20 +64,52 @@ def waits(client: AnyClient[Any], context: Context) -> bool:
 class Threads:
     """The threads of a session, started with its first parallel calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
 
     def map(self, attempt: Callable[[Call], Result], calls: Sequence[Call]) -> list[Result]:
         with self._lock:
             if self._pool is None:
-                self._pool = ThreadPoolExecutor(PARALLEL, thread_name_prefix="sortkey-session")
+                self._pool = ThreadPoolExecutor(self._most, thread_name_prefix="sortkey-session")
         return list(self._pool.map(attempt, calls))
 
     def close(self) -> None:
         with self._lock:
             if self._pool is not None:
                 self._pool.shutdown()
+
+
+class Shared(NamedTuple):
+    """What the runners of one sync session share, whatever their timeouts."""
+
+    threads: Threads
+    reads: Slots
+    writes: Slots
+
+    @classmethod
+    def of(cls, client: AnyClient[Any]) -> Shared:
+        most = client.in_flight
+        return cls(Threads(2 * most), Slots(Window(most)), Slots(Window(most)))
+
+    def slots(self, call: Call) -> Slots:
+        return self.reads if call.operation in UNPARSED_READS else self.writes
+
+
+class AsyncShared(NamedTuple):
+    """The same of an async session."""
+
+    reads: AsyncSlots
+    writes: AsyncSlots
+
+    @classmethod
+    def of(cls, client: AnyClient[Any]) -> AsyncShared:
+        most = client.in_flight
+        return cls(AsyncSlots(Window(most)), AsyncSlots(Window(most)))
+
+    def slots(self, call: Call) -> AsyncSlots:
+        return self.reads if call.operation in UNPARSED_READS else self.writes
 
 
 class Runner:
@@ -85,20 +119,20 @@ class Runner:
         context: Context,
         timeout: float | None,
         sleep: Callable[[float], None] = time.sleep,
-        threads: Threads | None = None,
+        shared: Shared | None = None,
     ) -> None:
         self.client = client
         self.context = context
         self.sleep = sleep
         self._timeout = timeout
-        self._threads = threads or Threads()
+        self._shared = shared or Shared.of(client)
         self._waits = waits(client, context)
         self._reads_wait = context.capabilities is not EMBEDDED
 
     def within(self, seconds: float | None) -> Runner:
         """The same with another timeout for each call; None waits forever."""
         check_timeout(seconds)
-        return Runner(self.client, self.context, seconds, self.sleep, self._threads)
+        return Runner(self.client, self.context, seconds, self.sleep, self._shared)
 
     def run(self, steps: Steps[T], /) -> T:
         """Carry out the steps of a call, within the timeout."""
@@ -154,7 +188,7 @@ class Runner:
         return self.finish(load.of(items))
 
     def close(self) -> None:
-        self._threads.close()
+        self._shared.threads.close()
         self.client.close()
 
     def _perform(self, call: Call, deadline: Deadline) -> Answer:
@@ -174,7 +208,13 @@ class Runner:
     def _send(self, call: Call) -> Answer:
         if call.unparsed:
             return self.client._call_unparsed(call.operation, call.members, call.binary)
-        return self.client._call(call.operation, call.members)
+        if not self._reads_wait:
+            return self.client._call(call.operation, call.members)
+        waited_for = RETRIED_BY_CALLER.set(True)
+        try:
+            return self.client._call(call.operation, call.members)
+        finally:
+            RETRIED_BY_CALLER.reset(waited_for)
 
     def _send_within(self, seconds: float | None, call: Call, deadline: Deadline) -> Answer:
         if seconds is None and self._reads_wait:
@@ -205,7 +245,18 @@ class Runner:
         # In the process, threads would only cost.
         if len(calls) == 1 or not self._reads_wait:
             return [self._attempt(call, deadline) for call in calls]
-        return self._threads.map(lambda call: self._attempt(call, deadline), calls)
+        return self._shared.threads.map(lambda call: self._attempt_in_slot(call, deadline), calls)
+
+    def _attempt_in_slot(self, call: Call, deadline: Deadline) -> Result:
+        slots = self._shared.slots(call)
+        number = slots.take(deadline)
+        throttled = False
+        try:
+            result = self._attempt(call, deadline)
+            throttled = is_throttled(result)
+        finally:
+            slots.give_back(number, throttled=throttled)
+        return result
 
     def _attempt(self, call: Call, deadline: Deadline) -> Result:
         try:
@@ -221,18 +272,27 @@ class AsyncRunner:
         context: Context,
         timeout: float | None,
         sleep: Callable[[float], Awaitable[None]] = sleep,
+        shared: AsyncShared | None = None,
+        bulk: bool = False,
     ) -> None:
+        """With `bulk`, every request waits for a slot, as those of parallel calls do."""
         self.client = client
         self.context = context
         self.sleep = sleep
         self._timeout = timeout
+        self._shared = shared or AsyncShared.of(client)
         self._waits = waits(client, context)
         self._reads_wait = context.capabilities is not EMBEDDED
+        self._bulk = bulk and self._reads_wait
 
     def within(self, seconds: float | None) -> AsyncRunner:
         """The same with another timeout for each call; None waits forever."""
         check_timeout(seconds)
-        return AsyncRunner(self.client, self.context, seconds, self.sleep)
+        return AsyncRunner(self.client, self.context, seconds, self.sleep, self._shared, self._bulk)
+
+    def in_bulk(self) -> AsyncRunner:
+        """The same for many calls at once, whose requests share the session's slots."""
+        return AsyncRunner(self.client, self.context, self._timeout, self.sleep, self._shared, bulk=True)
 
     async def run(self, steps: Steps[T], /) -> T:
         """Carry out the steps of a call, within the timeout."""
@@ -242,7 +302,8 @@ class AsyncRunner:
             while True:
                 if type(step) is Call:
                     try:
-                        answer = await self._finish_within(deadline, self._perform(step), step)
+                        performing = self._perform_in_slot(step) if self._bulk else self._perform(step)
+                        answer = await self._finish_within(deadline, performing, step)
                     except FAILURES as error:
                         step = steps.throw(error)
                         continue
@@ -338,6 +399,8 @@ class AsyncRunner:
         try:
             if call.unparsed:
                 answer = await self.client._call_unparsed(call.operation, call.members, call.binary)
+            elif self._reads_wait:
+                answer = await self._send(call)
             else:
                 answer = await self.client._call(call.operation, call.members)
         except ClientError as error:
@@ -346,7 +409,38 @@ class AsyncRunner:
         self.context.answered(call, answer, seconds)
         return answer
 
+    async def _send(self, call: Call) -> Answer:
+        waited_for = RETRIED_BY_CALLER.set(True)
+        try:
+            return await self.client._call(call.operation, call.members)
+        finally:
+            RETRIED_BY_CALLER.reset(waited_for)
+
+    async def _perform_in_slot(self, call: Call) -> Answer:
+        result = await self._attempt_in_slot(call)
+        if isinstance(result, ClientError):
+            raise result
+        return result
+
+    async def _attempt_in_slot(self, call: Call) -> Result:
+        slots = self._shared.slots(call)
+        number = await slots.take()
+        throttled = False
+        try:
+            result = await self._attempt(call)
+            throttled = is_throttled(result)
+        finally:
+            slots.give_back(number, throttled=throttled)
+        return result
+
     async def _perform_all(self, calls: Sequence[Call]) -> list[Result]:
+        if not self._reads_wait:
+            return await self._perform_in_process(calls)
+        if len(calls) == 1:
+            return [await self._attempt_in_slot(calls[0])]
+        return await _together([self._attempt_in_slot(call) for call in calls])
+
+    async def _perform_in_process(self, calls: Sequence[Call]) -> list[Result]:
         if len(calls) == 1:
             return [await self._attempt(calls[0])]
         slots = asyncio.Semaphore(PARALLEL)
@@ -355,15 +449,19 @@ class AsyncRunner:
             async with slots:
                 return await self._attempt(call)
 
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                running = [tasks.create_task(attempt_in_slot(call)) for call in calls]
-        except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from None  # the others were cancelled because of it
-        return [task.result() for task in running]
+        return await _together([attempt_in_slot(call) for call in calls])
 
     async def _attempt(self, call: Call) -> Result:
         try:
             return await self._perform(call)
         except ClientError as error:
             return error
+
+
+async def _together(attempts: Sequence[Coroutine[Any, Any, Result]]) -> list[Result]:
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(attempt) for attempt in attempts]
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None  # the others were cancelled because of it
+    return [task.result() for task in running]

@@ -1,4 +1,5 @@
-"""Remote reads go the fast way; botocore repeats those without a complete answer, and callers see no difference."""
+"""Reads and writes of items go the fast way; botocore repeats those without a complete answer, and callers see no
+difference."""
 
 from __future__ import annotations
 
@@ -21,10 +22,17 @@ from botocore.credentials import ReadOnlyCredentials
 from botocore.exceptions import ClientError
 
 import sortkey as sk
+from sortkey.client.fast_requests import host_of, signed
 from sortkey.client.remote_formats import headers
-from sortkey.client.remote_reads import host_of, signed
+from sortkey.model.calls.steps import Pacing
 from tests.client.orders import EVERY_TYPE, ORDERS, key
 from tests.wire.serving import ServerProcess
+
+
+class Parcel(sk.Item, table="fast-parcels"):
+    number: int
+    key = sk.Key("PARCEL#{number}")
+
 
 ITEM = {"Item": {"customer": {"S": "ada"}, "number": {"N": "1"}}}
 
@@ -171,18 +179,91 @@ def test_an_endpoint_under_a_path_is_botocores(script: Script, read: Read) -> No
     assert "attempt=1" in script.requests[0]["amz-sdk-request"]
 
 
-def test_writes_do_not_take_the_fast_path(script: Script) -> None:
+def put(url: str) -> dict[str, Any]:
+    with sk.client(url) as client:
+        return client.put_item(TableName="orders", Item=EVERY_TYPE)
+
+
+def put_async(url: str) -> dict[str, Any]:
+    async def session() -> dict[str, Any]:
+        async with sk.async_client(url) as client:
+            return await client.put_item(TableName="orders", Item=EVERY_TYPE)
+
+    return asyncio.run(session())
+
+
+WRITES = pytest.mark.parametrize("write", [put, put_async])
+
+
+@WRITES
+def test_a_write_takes_one_request(script: Script, write: Read) -> None:
+    script.answers = [ScriptedAnswer(body={"Attributes": {"content": {"B": "AP8="}}})]
+    answer = write(script.url)
+    assert answer["Attributes"] == {"content": {"B": b"\0\xff"}}
+    assert answer["ResponseMetadata"]["RequestId"] == "R1"
+    (request,) = script.requests
+    assert request["x-amz-target"] == "DynamoDB_20120810.PutItem"
+    assert "amz-sdk-request" not in request
+
+
+# It is botocore's decision which requests may be sent again: those that it would have sent again itself.
+@pytest.mark.parametrize("trouble", [THROTTLED, ScriptedAnswer(502, {}), ScriptedAnswer(429, {}), None])
+@WRITES
+@pytest.mark.slow
+def test_botocore_repeats_writes(script: Script, write: Read, trouble: ScriptedAnswer | None) -> None:
+    script.answers = [trouble, ScriptedAnswer(body={})]
+    write(script.url)
+    first, second = script.requests
+    assert "amz-sdk-request" not in first
+    assert "attempt=1" in second["amz-sdk-request"]
+
+
+UNMET = ScriptedAnswer(
+    400,
+    {
+        "__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",
+        "message": "The conditional request failed",
+        "Item": {"content": {"B": "AP8="}},
+    },
+)
+
+
+# The write was not made, and the error says all: to send it again would only cost.
+@WRITES
+def test_an_error_of_a_write_takes_one_request_and_is_botocores(script: Script, write: Read) -> None:
+    script.answers = [UNMET]
+    with pytest.raises(ClientError, match="ConditionalCheckFailedException") as found:
+        write(script.url)
+    assert len(script.requests) == 1
+    ours: dict[str, Any] = dict(found.value.response)
+    assert ours["Item"] == {"content": {"B": b"\0\xff"}}
+    assert found.value.operation_name == "PutItem"
+    assert type(found.value).__name__ == "ConditionalCheckFailedException"
+    # Under a path, botocore sends it.
+    with pytest.raises(ClientError) as found:
+        write(script.url.replace("?", "/below?"))
+    theirs: dict[str, Any] = dict(found.value.response)
+    for response in (ours, theirs):
+        del response["ResponseMetadata"]
+    assert ours == theirs
+
+
+def test_a_write_whose_answer_cannot_be_read_is_not_sent_again(script: Script) -> None:
+    script.answers = [ScriptedAnswer(body={"Attributes": [1]}, checksum=1)]
+    put(script.url)
+    assert len(script.requests) == 1
+
+
+# A session waits by itself, and adapts: botocore would wait in its place first.
+def test_a_session_is_told_at_once_that_the_store_throttles(script: Script) -> None:
     script.answers = [THROTTLED, ScriptedAnswer(body={})]
-    with sk.client(script.url) as client:
-        client.put_item(TableName="orders", Item=EVERY_TYPE)
-    # botocore counts its attempts in a header.
-    first, second = [request["amz-sdk-request"] for request in script.requests]
-    assert "attempt=1" in first
-    assert "attempt=2" in second
+    with sk.connect(script.url, pacing=Pacing(first_pause=0.0)) as db:
+        db.put(Parcel(number=1))
+    assert [request.get("amz-sdk-request") for request in script.requests] == [None, None]
 
 
-# The endpoint checks what was signed: a wrong signature would send every read a second time, through botocore.
-def test_every_read_on_an_endpoint_with_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+# The endpoint checks what was signed: a wrong signature would send every request a second time, through botocore.
+def test_every_request_on_an_endpoint_with_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
@@ -191,9 +272,9 @@ def test_every_read_on_an_endpoint_with_keys(tmp_path: Path, monkeypatch: pytest
     keys.chmod(0o600)
     with stopped(ServerProcess("--memory", "--keys", keys)) as server, sk.client(server.url) as client:
         client.create_table(**ORDERS)
-        client.put_item(TableName="orders", Item=EVERY_TYPE)
         # From here on botocore is not to be had.
         monkeypatch.setattr(BaseClient, "_make_api_call", None)
+        client.put_item(TableName="orders", Item=EVERY_TYPE)
         assert client.get_item(TableName="orders", Key=key(1))["Item"] == EVERY_TYPE
         asked = {"RequestItems": {"orders": {"Keys": [key(1), key(2)]}}}
         assert client.batch_get_item(**asked)["Responses"] == {"orders": [EVERY_TYPE]}
