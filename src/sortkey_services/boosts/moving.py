@@ -8,12 +8,19 @@ input: when they change, so do the rows.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Final, NamedTuple
 
 import sortkey as sk
 from sortkey.clock import Clock
-from sortkey_services.boosts.design import Boost, CampaignInArea, Design, EventResult, LookupQuery
+from sortkey_services.boosts.design import (
+    Boost,
+    CampaignInArea,
+    Design,
+    EventResult,
+    LookupQuery,
+    RowRead,
+    event_of,
+)
 from sortkey_services.boosts.event import EVERYWHERE, CampaignEvent
 from sortkey_services.boosts.model import (
     RETENTION_SECONDS,
@@ -31,18 +38,7 @@ from sortkey_services.boosts.v2 import AREAS_IN_PART, V2, CampaignAreas, Deliver
 
 def main_entry_of(campaign: V1Campaign) -> Campaign:
     """A campaign of v1 as an entry of its partner's main row."""
-    updated_at, _, event_id = campaign.version.partition("#")
-    event = CampaignEvent(
-        event_id=event_id,
-        campaign_id=campaign.campaign,
-        partner_id=campaign.partner,
-        areas=tuple(campaign.areas),
-        score=campaign.score,
-        days_of_week=campaign.days,
-        time_slots=campaign.slots,
-        status=campaign.status,
-        updated_at=datetime.fromisoformat(updated_at),
-    )
+    event = event_of(campaign.partner, campaign.campaign, campaign.areas, campaign)
     # When it was applied, as far as its row tells: the new rows must follow from the old ones alone.
     applied = event.updated_at.timestamp() if campaign.expires is None else campaign.expires - RETENTION_SECONDS
     return main_entry(event, applied)
@@ -149,6 +145,17 @@ class Moving:
 
     async def lookup(self, market: Market, query: LookupQuery) -> list[Boost]:
         return await self.reader.read(lambda: self._old.lookup(market, query), lambda: self._new.lookup(market, query))
+
+    async def rows_read(self, market: Market, query: LookupQuery) -> list[RowRead]:
+        return await (await self._present()).rows_read(market, query)
+
+    async def all_campaigns(self, market: Market) -> AsyncIterator[CampaignEvent]:
+        async for event in (await self._present()).all_campaigns(market):
+            yield event
+
+    async def _present(self) -> Design:
+        """The design that answers."""
+        return self._old if await self.reader.design() == "old" else self._new
 
     async def campaigns_of(self, market: Market, partner: str) -> list[CampaignInArea]:
         return await self.reader.read(

@@ -18,7 +18,7 @@ import sortkey as sk
 from sortkey.clock import Clock, SystemClock
 from sortkey_services.boosts import demo
 from sortkey_services.boosts.comparison import Comparison, MakeDesign, compare
-from sortkey_services.boosts.design import Boost, CampaignInArea, EventResult, LookupQuery
+from sortkey_services.boosts.design import Boost, CampaignInArea, Design, EventResult, LookupQuery
 from sortkey_services.boosts.event import (
     MAX_ID_BYTES,
     CampaignEvent,
@@ -76,7 +76,7 @@ class BoostsService:
         self._markets = markets_of(settings)
         self._ahead = sk.services.AheadLimit(self._clock, settings.max_ahead_seconds)
         self._moving = None if settings.moving_to is None else Moving(session, self._clock, settings)
-        self.design = self._moving or DESIGNS[settings.design](session, self._clock)
+        self.design: Design = self._moving or DESIGNS[settings.design](session, self._clock)
         self.feeds: Sequence[sk.feeds.ChangeFeed[Any]] = (
             () if self._moving is None else sk.feeds.rekey_feeds(self._moving.rekey, session)
         )

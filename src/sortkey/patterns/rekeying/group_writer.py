@@ -94,7 +94,9 @@ class GroupWriter:
         self._session = session
         self._plan = plan
         self._context = context_of(session)
-        self._context.require_transactions(f"re-keying {plan.name}")
+        self._context.require_transactions(
+            f"re-keying {plan.name}", "copy the tables to a store that has them, and re-key there"
+        )
 
     async def write(self, group: str, walk: str | None = None) -> Written:
         """Write the new rows of a group. `walk` marks it. Raises RekeyConflict, errors of the store, and what the
