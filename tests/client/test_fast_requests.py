@@ -256,10 +256,11 @@ def test_a_write_whose_answer_cannot_be_read_is_not_sent_again(script: Script) -
 
 # A session waits by itself, and adapts: botocore would wait in its place first.
 def test_a_session_is_told_at_once_that_the_store_throttles(script: Script) -> None:
-    script.answers = [THROTTLED, ScriptedAnswer(body={})]
+    no_fence = ScriptedAnswer(body={})
+    script.answers = [no_fence, THROTTLED, ScriptedAnswer(body={})]
     with sk.connect(script.url, pacing=Pacing(first_pause=0.0)) as db:
         db.put(Parcel(number=1))
-    assert [request.get("amz-sdk-request") for request in script.requests] == [None, None]
+    assert [request.get("amz-sdk-request") for request in script.requests[1:]] == [None, None]
 
 
 # The endpoint checks what was signed: a wrong signature would send every request a second time, through botocore.
