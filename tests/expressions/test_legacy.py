@@ -132,6 +132,14 @@ def test_names_must_be_unicode() -> None:
 PK, SK = KeyAttribute("pk", "S"), KeyAttribute("sk", "S")
 
 
+# Each condition is an operator, and so is each AND between two.
+@pytest.mark.parametrize("parse", [legacy.expected, legacy.filters])
+def test_too_many_conditions(parse: Any) -> None:
+    parse({f"a{number}": compare("NOT_NULL") for number in range(150)}, None)
+    with rejected("The expression contains too many operators; operator count: 301"):
+        parse({f"a{number}": compare("NOT_NULL") for number in range(151)}, None)
+
+
 def test_key_conditions() -> None:
     made = legacy.key_conditions({"sk": compare("BEGINS_WITH", {"S": "a"}), "pk": compare("EQ", ABC)})
     assert made.resolve((PK,), (SK,)) == KeyRange({"pk": ABC}, (), SK, "begins_with", ({"S": "a"},))

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from sortkey.errors import ValidationException
 from sortkey.expressions.bindings import Bindings, name_error
 from sortkey.expressions.condition import Condition, compile_condition
+from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.key_condition import KeyCondition, KeyTerm
 from sortkey.expressions.projection import Projection
 from sortkey.expressions.tree import Between, Call, Comparator, Comparison, Junction, Membership, Not, Path, Value
@@ -205,7 +206,11 @@ def _condition(compared: Mapping[str, tuple[str, Arguments]], conditional_operat
         values.update({value.placeholder: argument for value, argument in zip(bound, arguments, strict=True)})
         trees.append(_tree(operator, path, bound))
     junction: Literal["AND", "OR"] = "OR" if conditional_operator == "OR" else "AND"
-    return compile_condition(Junction(junction, tuple(trees))).bind(Bindings(names or None, values or None))
+    try:
+        return compile_condition(Junction(junction, tuple(trees))).bind(Bindings(names or None, values or None))
+    except InvalidExpression as error:
+        # There is no expression to be named: the parameter alone may have too many conditions.
+        raise ValidationException(str(error)) from error
 
 
 def _tree(operator: str, path: Path, arguments: Sequence[Value]) -> Tree:
