@@ -1,6 +1,7 @@
 """The servers that are compared: how to install each, outside Sortkey's environment, and how to start it.
 
-The peers keep their tables in memory, where they are fastest; Sortkey syncs to disk.
+The peers keep their tables in memory, where they are fastest; Sortkey syncs to disk. Dynoxide is in Rust, and is built
+by cargo, for minutes, where there is one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final
 import msgspec
 
 import sortkey
-from tests import maven
+from tests import dynoxide, maven
 from tests.oracle import local
 
 DYNALITE: Final = "4.0.0"
@@ -37,6 +38,8 @@ class ServerDefinition(msgspec.Struct, frozen=True):
     command: Callable[[int, Path], list[str]]
     source: Path | None = None
     """Where Python looks for Sortkey first."""
+    streams: bool = True
+    """Whether its tables may have a stream."""
 
 
 def cache_folder(name: str) -> Path:
@@ -109,6 +112,17 @@ def _dynalite(port: int, _: Path) -> list[str]:
     return [str(program), "--host", "127.0.0.1", "--port", str(port), "--createTableMs", "0"]
 
 
+def _install_dynoxide() -> None:
+    try:
+        dynoxide.build(optimised=True)
+    except maven.Unavailable as error:
+        raise Unavailable(str(error)) from error
+
+
+def _dynoxide(port: int, _: Path) -> list[str]:
+    return [str(dynoxide.program(optimised=True)), "serve", "--host", "127.0.0.1", "--port", str(port)]
+
+
 def _install_moto() -> None:
     folder = cache_folder(f"moto-{MOTO}")
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -123,7 +137,8 @@ def _moto(port: int, _: Path) -> list[str]:
 SORTKEY: Final = ServerDefinition("Sortkey", _compile_sortkey, _sortkey)
 PEERS: Final = (
     ServerDefinition("DynamoDB Local", _install_dynamodb_local, _dynamodb_local),
-    ServerDefinition("dynalite", _install_dynalite, _dynalite),
+    ServerDefinition("Dynoxide", _install_dynoxide, _dynoxide),
+    ServerDefinition("dynalite", _install_dynalite, _dynalite, streams=False),
     ServerDefinition("moto server", _install_moto, _moto),
 )
 

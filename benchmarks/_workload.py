@@ -20,6 +20,7 @@ DISTINCT: Final = 4096
 """Different requests in a workload; wrk sends them repeatedly."""
 BATCH_GET: Final = 50
 QUERY: Final = 64
+IN_TRANSACTION: Final = 4
 LOADERS: Final = 8
 
 TABLE_DEFINITION: Final[dict[str, Any]] = {
@@ -31,6 +32,25 @@ TABLE_DEFINITION: Final[dict[str, Any]] = {
     "KeySchema": [{"AttributeName": "customer", "KeyType": "HASH"}, {"AttributeName": "order", "KeyType": "RANGE"}],
     "BillingMode": "PAY_PER_REQUEST",
 }
+INDEXED: Final = "orders-indexed"
+INDEXED_DEFINITION: Final[dict[str, Any]] = TABLE_DEFINITION | {
+    "TableName": INDEXED,
+    "AttributeDefinitions": [
+        *TABLE_DEFINITION["AttributeDefinitions"],
+        {"AttributeName": "total", "AttributeType": "N"},
+    ],
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": "by-total",
+            "KeySchema": [
+                {"AttributeName": "order", "KeyType": "HASH"},
+                {"AttributeName": "total", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "ALL"},
+        }
+    ],
+}
+STREAM: Final[dict[str, Any]] = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}}
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -75,6 +95,17 @@ def update_item(choose: random.Random, count: int) -> Request:
     )
 
 
+def put_indexed(choose: random.Random, count: int) -> Request:
+    """Into a table with an index and, where the server has them, a stream; the item and its index key change."""
+    total = {"total": {"N": str(choose.randrange(10_000))}}
+    return Request("PutItem", orjson.dumps({"TableName": INDEXED, "Item": item(choose.randrange(count)) | total}))
+
+
+def transact_write_items(choose: random.Random, count: int) -> Request:
+    puts = [{"Put": {"TableName": TABLE, "Item": item(each)}} for each in choose.sample(range(count), IN_TRANSACTION)]
+    return Request("TransactWriteItems", orjson.dumps({"TransactItems": puts}))
+
+
 def mixed(choose: random.Random, count: int) -> Request:
     """Nine reads for each write."""
     return get_item(choose, count) if choose.random() < 0.9 else put_item(choose, count)
@@ -86,6 +117,8 @@ WORKLOADS: Final[dict[str, Callable[[random.Random, int], Request]]] = {
     "Query 64": query,
     "PutItem": put_item,
     "UpdateItem ADD": update_item,
+    "PutItem, index and stream": put_indexed,
+    f"TransactWriteItems of {IN_TRANSACTION}": transact_write_items,
     "mixed 90/10": mixed,
 }
 
@@ -114,10 +147,15 @@ def check(endpoint: Endpoint, sample: list[Request]) -> None:
             raise WrongAnswer(f"{request.operation} gave {rows} items instead of {expected}")
 
 
-def create_table(endpoint: Endpoint) -> None:
-    endpoint.call("CreateTable", TABLE_DEFINITION)
-    while endpoint.call("DescribeTable", {"TableName": TABLE})["Table"]["TableStatus"] != "ACTIVE":
+def create_table(endpoint: Endpoint, definition: dict[str, Any] = TABLE_DEFINITION) -> None:
+    endpoint.call("CreateTable", definition)
+    while not _is_active(endpoint.call("DescribeTable", {"TableName": definition["TableName"]})["Table"]):
         time.sleep(0.05)  # the protocol has no notification
+
+
+def _is_active(table: dict[str, Any]) -> bool:
+    indexes = [index["IndexStatus"] for index in table.get("GlobalSecondaryIndexes", [])]
+    return {table["TableStatus"], *indexes} == {"ACTIVE"}
 
 
 def load(url: str, numbers: range, seconds: float) -> bool:

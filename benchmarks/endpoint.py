@@ -2,7 +2,8 @@
 
 Every server is up during the whole run, on this machine, and they take turns at each workload, so that a noisy moment
 hits all of them. Sortkey is one process that syncs each write to disk; its peers hold their tables in memory. Items are
-those of the engine's benchmark. `python -m benchmarks._picture` draws what `--json` writes.
+those of the engine's benchmark. The best that this loop and parser could do is measured, too: a protocol that answers
+every request by one constant. `python -m benchmarks._picture` draws what `--json` writes.
 """
 
 from __future__ import annotations
@@ -17,11 +18,21 @@ from typing import Final
 
 import msgspec
 
-from benchmarks import _wrk
+from benchmarks import _bare_protocol, _wrk
 from benchmarks._peers import PEERS, SORTKEY, ServerDefinition, Unavailable, working_folder
 from benchmarks._results import Result
 from benchmarks._server import Server
-from benchmarks._workload import WORKLOADS, Request, WrongAnswer, check, create_table, load, requests
+from benchmarks._workload import (
+    INDEXED_DEFINITION,
+    STREAM,
+    WORKLOADS,
+    Request,
+    WrongAnswer,
+    check,
+    create_table,
+    load,
+    requests,
+)
 from benchmarks._wrk import Measured, NoWrk
 from tests.oracle.endpoint import OracleError
 
@@ -61,6 +72,8 @@ def run() -> Iterator[Result]:
             servers = [servers[0], *(peer for peer in servers[1:] if fill(peer, range(loaded, size)))]
             for workload in WORKLOADS:
                 yield from compare(servers, workload, size, folder / "requests")
+            if size == min(SIZES):
+                yield from beside_a_constant(stack, servers[0], folder)
             memory = {server.name: server.resident_megabytes() for server in servers}
             yield row(f"resident memory, {size:,} items", memory, "MB")
 
@@ -93,6 +106,7 @@ def launch(stack: ExitStack, definition: ServerDefinition, folder: Path) -> Serv
     server = stack.enter_context(Server(definition, folder / definition.name.replace(" ", "-")))
     with closing(server.endpoint()) as endpoint:
         create_table(endpoint)
+        create_table(endpoint, INDEXED_DEFINITION | (STREAM if definition.streams else {}))
     return server
 
 
@@ -127,6 +141,21 @@ def compare(servers: list[Server], workload: str, size: int, file: Path) -> Iter
         yield row(name, {server: each.rate for server, each in valid.items()}, "/s")
         yield row(f"{name}, p50", {server: each.p50 for server, each in valid.items()}, "ms")
         yield row(f"{name}, p99", {server: each.p99 for server, each in valid.items()}, "ms")
+
+
+def beside_a_constant(stack: ExitStack, server: Server, folder: Path) -> Iterator[Result]:
+    """GetItem of this server, in turns with what answers nothing but the same bytes."""
+    bare = stack.enter_context(Server(_bare_protocol.SERVER, folder / "bare"))
+    file = folder / "requests"
+    _wrk.write_requests(file, requests("GetItem", min(SIZES)))
+    for connections in CONNECTIONS:
+        turns = [[turn(each, file, connections, SECONDS) for each in (server, bare)] for _ in range(TURNS)]
+        ours, constant = (typical(list(of_one)) for of_one in zip(*turns, strict=True))
+        if error := ours.error or constant.error:
+            raise Invalid(f"beside a constant: {error}")
+        name = f"GetItem beside a constant answer, {connections} connections"
+        yield Result(name, ours.rate, "/s", bare=constant.rate)
+    bare.close()
 
 
 def answers(server: Server, workload: str, sample: list[Request]) -> bool:

@@ -22,20 +22,20 @@ from tests.maven import Unavailable
 CRATE: Final = "dynoxide-rs"
 VERSION: Final = "3.2.0"
 BUILD_SECONDS: Final = 3600
-"""On a busy machine. Tests need no optimised build, which takes several times as long."""
+"""On a busy machine. Tests need no optimised build, which takes several times as long; benchmarks do."""
 START_SECONDS: Final = 30
 
 # It ends when the pipe to its guard closes, however the test process came to its end.
 GUARD: Final = '"$@" </dev/null & server=$!; cat >/dev/null; kill "$server"; wait "$server"'
 
 
-def program() -> Path:
-    return maven.cache_folder() / "dynoxide" / VERSION / "bin" / "dynoxide"
+def program(*, optimised: bool = False) -> Path:
+    return maven.cache_folder() / ("dynoxide-optimised" if optimised else "dynoxide") / VERSION / "bin" / "dynoxide"
 
 
-def build() -> Path:
+def build(*, optimised: bool = False) -> Path:
     """The program, which is built if missing."""
-    found = program()
+    found = program(optimised=optimised)
     if found.is_file():
         return found
     cargo = shutil.which("cargo")
@@ -46,10 +46,10 @@ def build() -> Path:
     # It stays if the build is stopped, which goes on then.
     target = folder.parent / "target"
     with tempfile.TemporaryDirectory(dir=folder.parent) as made:
-        command = [cargo, "install", CRATE, "--version", VERSION, "--locked", "--debug", "--root", f"{made}/{VERSION}"]
+        command = [cargo, "install", CRATE, "--version", VERSION, "--locked", "--root", f"{made}/{VERSION}"]
         try:
             subprocess.run(
-                [*command, "--target-dir", str(target)],
+                [*command, "--target-dir", str(target), *([] if optimised else ["--debug"])],
                 check=True,
                 capture_output=True,
                 text=True,

@@ -8,6 +8,8 @@ import orjson
 import pytest
 
 from benchmarks._workload import (
+    INDEXED_DEFINITION,
+    STREAM,
     TABLE_DEFINITION,
     WORKLOADS,
     hopeless,
@@ -26,6 +28,7 @@ def answers() -> dict[str, list[tuple[str, dict[str, Any]]]]:
     """The first answers to each workload, from a table that holds what the servers are loaded with."""
     database = Embedded()
     database.call("CreateTable", TABLE_DEFINITION)
+    database.call("CreateTable", INDEXED_DEFINITION | STREAM)
     for number in range(SIZE):
         database.call("PutItem", {"TableName": TABLE, "Item": item(number)})
     answers = {
