@@ -15,7 +15,7 @@ import secrets
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -34,6 +34,8 @@ from sortkey.copies.fences import fences_of
 from sortkey.copies.row_form import Selection, parse_where
 from sortkey.copies.row_writer import Stopped
 from sortkey.copies.store_copy import Options, Report, StoreCopy, tables_to_copy
+from sortkey.copies.table_shape import TableShape
+from sortkey.diagnosis.finding import counted
 from sortkey.storage import StorageError
 
 COMMAND: Final = "copy"
@@ -80,14 +82,23 @@ def run(arguments: argparse.Namespace) -> int:
         source, target = parse(arguments.source), parse(arguments.target)
         _require_two(source, target)
         source.require_existing()
+        if arguments.verify:
+            target.require_existing()
         selection = _selection(arguments)
     except (ValueError, CopyRefused, OSError) as error:
         return print_error(COMMAND, str(error))
     options = Options(arguments.tables, selection, arguments.rate, not arguments.no_stream)
     stopping = threading.Event()
     try:
-        with client(source.url) as origin, client(target.url) as goal, _stopped_by_signals(stopping):
-            return _run(arguments, origin, goal, options, stopping)
+        with client(source.url) as origin, _stopped_by_signals(stopping):
+            # First, so that no folder is made for what is refused.
+            shapes = tables_to_copy(origin, options.tables)
+            if arguments.unfence:
+                return _unfence(origin, shapes)
+            with client("memory:" if arguments.dry_run and target.path is not None else target.url) as goal:
+                if arguments.dry_run:
+                    return _show_estimate(origin, goal, shapes, options)
+                return _run(arguments, origin, goal, options, stopping)
     except CopyRefused as error:
         return print_error(COMMAND, str(error))
     except CopyFailed as error:
@@ -104,14 +115,6 @@ def run(arguments: argparse.Namespace) -> int:
 def _run(
     arguments: argparse.Namespace, source: Client, target: Client, options: Options, stopping: threading.Event
 ) -> int:
-    if arguments.unfence:
-        shapes = tables_to_copy(source, options.tables)
-        fences_of(source).lift(shapes)
-        sys.stdout.write(f"{len(shapes)} tables take writes\n")
-        return 0
-    if arguments.dry_run:
-        _show_estimate(source, target, options)
-        return 0
     with Bars(COMMAND) as bars:
         copy = StoreCopy(source, target, options, bars, stopping)
         if arguments.verify:
@@ -126,15 +129,21 @@ def _run(
     return _show(report, arguments.target)
 
 
-def _show_estimate(source: Client, target: Client, options: Options) -> None:
-    shapes = tables_to_copy(source, options.tables)
+def _unfence(source: Client, shapes: Sequence[TableShape]) -> int:
+    fences_of(source).lift(shapes)
+    sys.stdout.write(f"{counted(len(shapes), 'table')} may be written again\n")
+    return 0
+
+
+def _show_estimate(source: Client, target: Client, shapes: Sequence[TableShape], options: Options) -> int:
     about = estimate(shapes, options.rate, source.capabilities(), target.capabilities())
     part = " (before --where)" if options.selection.where is not None else ""
     sys.stdout.write(
-        f"{len(shapes)} tables, {about.rows:,} rows, {about.bytes:,} bytes{part}\n"
+        f"{counted(len(shapes), 'table')}, {about.rows:,} rows, {about.bytes:,} bytes{part}\n"
         f"{about.write_units:,.0f} write units in the target, {about.read_units:,.0f} read units in the source\n"
         f"about {_duration(about.seconds)}, ${about.dollars:,.2f} on DynamoDB on demand\n"
     )
+    return 0
 
 
 def _show(report: Report, target: str) -> int:
@@ -144,7 +153,7 @@ def _show(report: Report, target: str) -> int:
             f"writers were fenced for {report.fenced_seconds:.3f} s; the source refuses writes: moved to {target}"
         )
     if report.differences:
-        lines.append(f"{len(report.differences):,} rows differ:")
+        lines.append(f"{counted(len(report.differences), 'difference')}:")
         lines += [f"  {difference}" for difference in report.differences[:SHOWN]]
         if len(report.differences) > SHOWN:
             lines.append("  …")

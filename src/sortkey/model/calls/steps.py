@@ -87,6 +87,7 @@ THROTTLED: Final = frozenset(
         "ProvisionedThroughputExceededException",
         "ThrottlingException",
         "RequestLimitExceeded",
+        "TableFencedException",
         "TransactionConflictException",
         "TransactionInProgressException",
     }
