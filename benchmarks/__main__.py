@@ -26,7 +26,7 @@ FILE_WIDTH: Final = 140
 def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("names", metavar="NAME", nargs="*", help="a module of ./benchmarks; all of them by default")
     command.add_argument(
-        "--before", metavar="DIR", type=Path, help="also measure the server of this checkout (fairness only)"
+        "--before", metavar="DIR", type=Path, help="also measure the server of this checkout (endpoint, fairness)"
     )
     command.add_argument("--json", metavar="FILE", type=Path, help="also write the results to this file")
 

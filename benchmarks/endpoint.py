@@ -3,7 +3,8 @@
 Every server is up during the whole run, on this machine, and they take turns at each workload, so that a noisy moment
 hits all of them. Sortkey is one process that syncs each write to disk; its peers hold their tables in memory. Items are
 those of the engine's benchmark. The best that this loop and parser could do is measured, too: a protocol that answers
-every request by one constant. `python -m benchmarks._picture` draws what `--json` writes.
+every request by one constant. `python -m benchmarks._picture` draws what `--json` writes. With `--before DIR`, the server
+of another checkout takes the peers' place.
 """
 
 from __future__ import annotations
@@ -53,13 +54,7 @@ class Invalid(Exception):
 
 
 def run() -> Iterator[Result]:
-    if not sys.platform.startswith("linux"):
-        log("endpoint: skipped, it needs Linux's /proc")
-        return
-    try:
-        _wrk.require()
-    except NoWrk as error:
-        log(f"endpoint: skipped, {error}")
+    if not can_measure():
         return
     with ExitStack() as stack:
         # On disk: /tmp may be in memory, where a sync costs nothing.
@@ -76,6 +71,33 @@ def run() -> Iterator[Result]:
                 yield from beside_a_constant(stack, servers[0], folder)
             memory = {server.name: server.resident_megabytes() for server in servers}
             yield row(f"resident memory, {size:,} items", memory, "MB")
+
+
+def run_beside(before: Path) -> Iterator[Result]:
+    """The smaller table alone: what an operation costs the processor is the same in both."""
+    if not can_measure():
+        return
+    size = min(SIZES)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=working_folder())))
+        SORTKEY.install()
+        definitions = (SORTKEY, msgspec.structs.replace(SORTKEY, name="before", source=before / "src"))
+        servers = [launch(stack, definition, folder) for definition in definitions]
+        if all(fill(server, range(size)) for server in servers):
+            for workload in WORKLOADS:
+                yield from compare(servers, workload, size, folder / "requests")
+
+
+def can_measure() -> bool:
+    if not sys.platform.startswith("linux"):
+        log("endpoint: skipped, it needs Linux's /proc")
+        return False
+    try:
+        _wrk.require()
+    except NoWrk as error:
+        log(f"endpoint: skipped, {error}")
+        return False
+    return True
 
 
 def log(text: str) -> None:
