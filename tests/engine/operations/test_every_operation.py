@@ -42,7 +42,6 @@ def test_every_operation_of_the_service_model_has_a_line() -> None:
 NOT_SUPPORTED_MEMBERS: Final = {
     "CreateTable.GlobalTableSettingsReplicationMode",
     "CreateTable.GlobalTableSourceArn",
-    "ExportTableToPointInTime.FilterSpecification",
     "UpdateTable.DisassociationProtectionEnabled",
     "UpdateTable.GlobalTableSettingsReplicationMode",
     "UpdateTable.GlobalTableWitnessUpdates",

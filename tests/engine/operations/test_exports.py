@@ -42,7 +42,8 @@ def put(call: Call, key: str, number: int) -> None:
 
 
 def export(db: Database, call: Call, **more: Any) -> dict[str, Any]:
-    begun = call("ExportTableToPointInTime", TableArn=ARN, S3Bucket="exports", **more)["ExportDescription"]
+    asked = {"TableArn": ARN, "S3Bucket": "exports"} | more
+    begun = call("ExportTableToPointInTime", **asked)["ExportDescription"]
     assert begun["ExportStatus"] == "IN_PROGRESS"
     db.janitor.sweep()
     described: dict[str, Any] = call("DescribeExport", ExportArn=begun["ExportArn"])["ExportDescription"]
@@ -210,6 +211,105 @@ def test_an_incremental_export_as_ion(db: Database, call: Call, clock: ManualClo
         f'$ion_1_0 {{Record:{{Keys:{{id:"one"}},Metadata:{{WriteTimestampMicros:{at}.}},'
         'OldImage:{id:"one",number:1.},NewImage:{id:"one",number:2.}}}'
     ]
+
+
+def selecting(**specification: Any) -> dict[str, Any]:
+    return {"FilterSpecification": specification}
+
+
+def test_a_filter_selects_items_and_a_projection_attributes(db: Database, call: Call, tmp_path: Path) -> None:
+    for number in range(10):
+        put(call, f"o{number}", number)
+    asked = {
+        "FilterExpression": "#n > :n AND begins_with(id, :o)",
+        "ProjectionExpression": "id",
+        "ExpressionAttributeNames": {"#n": "number"},
+        "ExpressionAttributeValues": {":n": n(7), ":o": s("o")},
+    }
+    described = export(db, call, **selecting(**asked))
+    assert sorted(line["Item"]["id"]["S"] for line in lines_of(tmp_path, described)) == ["o8", "o9"]
+    assert described["FilterSpecification"] == asked
+    # What a filter leaves out is read all the same, and billed.
+    assert described["BilledSizeBytes"] == call("DescribeTable", TableName="orders")["Table"]["TableSizeBytes"]
+
+
+@pytest.mark.parametrize("condition", ["id = :id AND line BETWEEN :a AND :b", "id = :id AND line < :b", "id = :id"])
+def test_a_key_condition_reads_one_partition(db: Database, call: Call, tmp_path: Path, condition: str) -> None:
+    create(call, "lines", "id:S", "line:N")
+    wanted = {"PointInTimeRecoveryEnabled": True}
+    call("UpdateContinuousBackups", TableName="lines", PointInTimeRecoverySpecification=wanted)
+    for order in range(20):
+        for item in range(5):
+            call("PutItem", TableName="lines", Item={"id": s(f"o{order}"), "line": n(item), "kept": n(item % 2)})
+    values = {name: value for name, value in ((":id", s("o7")), (":a", n(1)), (":b", n(3))) if name in condition}
+    query: dict[str, Any] = {"KeyConditionExpression": condition, "FilterExpression": "kept = :one"}
+    query["ExpressionAttributeValues"] = values | {":one": n(1)}
+    described = export(db, call, TableArn=ARN.replace("orders", "lines"), **selecting(**query))
+    expected = call("Query", TableName="lines", **query)
+    assert [line["Item"] for line in lines_of(tmp_path, described)] == expected["Items"]
+    item_bytes = call("DescribeTable", TableName="lines")["Table"]["TableSizeBytes"] / 100
+    assert described["BilledSizeBytes"] <= (expected["ScannedCount"] + 1) * item_bytes
+
+
+def test_a_filter_in_several_files(db: Database, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "READ_BYTES", 40)
+    for number in range(30):
+        put(call, f"o{number}", number)
+    asked = {"FilterExpression": "contains(id, :seven)", "ExpressionAttributeValues": {":seven": s("7")}}
+    found = lines_of(tmp_path, export(db, call, **selecting(**asked)))
+    assert sorted(line["Item"]["id"]["S"] for line in found) == ["o17", "o27", "o7"]
+
+
+# AWS judges an item by its latest image, and a deleted one by its old image.
+def test_a_filter_of_an_incremental_export(db: Database, call: Call, clock: ManualClock, tmp_path: Path) -> None:
+    for key, number in (("rises", 1), ("falls", 9), ("goes", 9), ("small", 1)):
+        put(call, key, number)
+    clock.advance(1)
+    since = clock.now()
+    clock.advance(1000)
+    put(call, "rises", 8)
+    put(call, "falls", 2)
+    put(call, "small", 3)
+    call("DeleteItem", TableName="orders", Key={"id": s("goes")})
+    clock.advance(1)
+    asked = {
+        "FilterExpression": "#n > :n",
+        "ProjectionExpression": "#n",
+        "ExpressionAttributeNames": {"#n": "number"},
+        "ExpressionAttributeValues": {":n": n(5)},
+    }
+    found = lines_of(tmp_path, export(db, call, **incremental(since), **selecting(**asked)))
+    assert {line["Keys"]["id"]["S"]: (line.get("OldImage"), line.get("NewImage")) for line in found} == {
+        "rises": ({"number": n(1)}, {"number": n(8)}),
+        "goes": ({"number": n(9)}, None),
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"FilterExpression": "a >"}, "Invalid FilterExpression: Syntax error; "),
+        ({"ProjectionExpression": "#a"}, "Invalid ProjectionExpression: "),
+        ({"KeyConditionExpression": "id > :v", "ExpressionAttributeValues": {":v": s("a")}}, "Query key condition"),
+        ({"ExpressionAttributeNames": {"#a": "a"}}, "ExpressionAttributeNames can only be specified when using exp"),
+        (
+            {"FilterExpression": "a = :v", "ExpressionAttributeValues": {":v": s("a"), ":w": s("a")}},
+            "Value provided in ExpressionAttributeValues unused in expressions: keys: {:w}",
+        ),
+        (
+            {
+                "KeyConditionExpression": "id = :v",
+                "FilterExpression": "id <> :v",
+                "ExpressionAttributeValues": {":v": s("a")},
+            },
+            "Filter Expression can only contain non-primary key attributes: Primary key attribute: id",
+        ),
+    ],
+)
+def test_wrong_filters(call: Call, expect_error: ExpectError, asked: dict[str, Any], message: str) -> None:
+    with expect_error("ValidationException") as caught:
+        call("ExportTableToPointInTime", TableArn=ARN, S3Bucket="exports", FilterSpecification=asked)
+    assert caught.value.message.startswith(message)
 
 
 @pytest.mark.parametrize(

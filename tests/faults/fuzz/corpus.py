@@ -410,6 +410,20 @@ def _transfers(arn: str) -> Requests:
     bucket = {"S3Bucket": "exports", "S3Prefix": "daily/orders"}
     return [
         ("ExportTableToPointInTime", {"TableArn": arn, "ExportFormat": "DYNAMODB_JSON", **bucket}),
+        (
+            "ExportTableToPointInTime",
+            {
+                "TableArn": arn,
+                "FilterSpecification": {
+                    "KeyConditionExpression": "pk = :pk",
+                    "FilterExpression": "n > :n",
+                    "ProjectionExpression": "pk, #a",
+                    "ExpressionAttributeNames": {"#a": "a"},
+                    "ExpressionAttributeValues": {":pk": {"S": "a"}, ":n": {"N": "1"}},
+                },
+                **bucket,
+            },
+        ),
         ("DescribeExport", {"ExportArn": f"{arn}/export/01489602797149-73d8d5bc"}),
         ("ListExports", {"TableArn": arn, "MaxResults": 5}),
         (

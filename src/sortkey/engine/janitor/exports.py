@@ -26,11 +26,13 @@ import msgspec
 import orjson
 
 from sortkey.engine.janitor.table_chunks import in_turn
+from sortkey.engine.operations.export_filter import export_filter
 from sortkey.engine.operations.exports import (
     BOTH_IMAGES,
     FOLDER,
     INCREMENTAL,
     arn_of,
+    filter_of,
     format_of,
     manifest_key,
     prefix_of,
@@ -40,6 +42,7 @@ from sortkey.engine.operations.recovery import seconds_of
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.catalog_entries import ExportedFile, ExportEntry
 from sortkey.engine.rows.job_records import EXPORTS
+from sortkey.engine.rows.records import space_bytes
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables import change_log
 from sortkey.engine.tables.core import Core
@@ -50,6 +53,8 @@ from sortkey.values import ion
 
 FILE_BYTES: Final = 4 * MIB
 """Of a data file, before it is compressed."""
+READ_BYTES: Final = 16 * FILE_BYTES
+"""Of items that are read for a data file, most of which a filter may leave out."""
 COMPRESSION: Final = 1
 
 
@@ -94,32 +99,53 @@ def _read(snapshot: Transaction, export: ExportEntry, position: str) -> _Chunk:
     lines: list[bytes] = []
     length, size = 0, 0
     for key, line, items in in_turn(_records(snapshot, export, position)):
-        lines.append(line)
-        length += len(line)
+        # Also what a filter leaves out is read, and billed by AWS.
         size += items
-        if length >= FILE_BYTES:
+        if line is not None:
+            lines.append(line)
+            length += len(line)
+        if length >= FILE_BYTES or size >= READ_BYTES:
             return _Chunk(lines, size, key.hex())
     return _Chunk(lines, size, None)
 
 
-def _records(snapshot: Transaction, export: ExportEntry, position: str) -> Iterator[tuple[bytes, bytes, int]]:
-    """Row keys without their space, the lines of a data file, and the sizes of the items."""
-    lines = _lines_of(export)
-    if export.since is None:
-        for key, payload in change_log.rows_at(snapshot, export.source, position):
-            yield key, lines.item(_text(payload)), stored_item.size(payload)
-        return
+def _records(snapshot: Transaction, export: ExportEntry, position: str) -> Iterator[tuple[bytes, bytes | None, int]]:
+    """Row keys without their space, the lines of a data file, None for what the filter leaves out, and the sizes of the
+    items."""
     table = Table(export.source.table)
-    has_old = span_of(export)["ExportViewType"] == BOTH_IMAGES
-    for change in change_log.changes_between(snapshot, export.source, export.since, position):
-        of_item = table.key_of(orjson.loads(_text(change.after or change.before)))
-        images = {"OldImage": change.before if has_old else b"", "NewImage": change.after}
-        line = lines.change(
-            change.last // change_log.MICROSECOND,
-            orjson.dumps(of_item),
-            {name: _text(payload) for name, payload in images.items() if payload},
-        )
-        yield change.key, line, stored_item.size(change.after or change.before)
+    selected = export_filter(table, filter_of(export))
+    space = space_bytes(export.source.table.space)
+    lines = _lines_of(export)
+    has_old = export.since is not None and span_of(export)["ExportViewType"] == BOTH_IMAGES
+    for change in _images(snapshot, export, position):
+        row_key = space + change.key
+        if selected.is_before(row_key):
+            continue
+        if selected.is_behind(row_key):
+            return
+        item = change.after or change.before
+        size = stored_item.size(item)
+        if not selected.selects(_text(item)):
+            yield change.key, None, size
+        elif export.since is None:
+            yield change.key, lines.item(selected.shown(_text(item))), size
+        else:
+            images = {"OldImage": change.before if has_old else b"", "NewImage": change.after}
+            line = lines.change(
+                change.last // change_log.MICROSECOND,
+                orjson.dumps(table.key_of(orjson.loads(_text(item)))),
+                {name: selected.shown(_text(payload)) for name, payload in images.items() if payload},
+            )
+            yield change.key, line, size
+
+
+def _images(snapshot: Transaction, export: ExportEntry, position: str) -> Iterator[change_log.Change]:
+    """What is exported without a filter. A full export has one image of each row."""
+    if export.since is not None:
+        yield from change_log.changes_between(snapshot, export.source, export.since, position)
+        return
+    for key, payload in change_log.rows_at(snapshot, export.source, position):
+        yield change_log.Change(key, b"", payload, 0)
 
 
 class _JSONLines:

@@ -10,17 +10,27 @@ import secrets
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
+from sortkey.engine.operations.export_filter import export_filter
 from sortkey.engine.operations.recovery import earliest, require_entry, seconds_of
 from sortkey.engine.operations.restores import moment_of
 from sortkey.engine.operations.tags import resource_of_arn
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.shapes import INVALID
-from sortkey.engine.requests.transfers import DescribeExport, ExportTableToPointInTime, ListExports, shown
+from sortkey.engine.requests.transfers import (
+    DescribeExport,
+    ExportTableToPointInTime,
+    FilterSpecification,
+    ListExports,
+    shown,
+)
 from sortkey.engine.rows.catalog_entries import ExportEntry, Source, TableEntry
 from sortkey.engine.rows.job_records import EXPORTS
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables import change_log
 from sortkey.engine.tables.core import Answer, Core, Work
+from sortkey.engine.tables.table import Table
 from sortkey.errors import (
     ExportConflictException,
     ExportNotFoundException,
@@ -52,8 +62,6 @@ def buckets_of(core: Core) -> Buckets:
 
 
 def export_table_to_point_in_time(core: Core, request: ExportTableToPointInTime) -> Work:
-    if request.filter_specification is not None:
-        raise ValidationException(f"{INVALID}FilterSpecification is not supported here")
     buckets_of(core)
     _check_specification(request)
     name = table_name_of(request.table_arn)
@@ -68,6 +76,7 @@ def export_table_to_point_in_time(core: Core, request: ExportTableToPointInTime)
         if earlier is not None:
             return {"ExportDescription": _describe(core, earlier)}
         table = require_entry(core, batch.transaction, name)
+        selected = export_filter(Table(table), request.filter_specification)
         since, moment = _moments(batch, table, request)
         batch.end_moment(moment)
         export = ExportEntry(
@@ -76,6 +85,7 @@ def export_table_to_point_in_time(core: Core, request: ExportTableToPointInTime)
             source=Source(table, moment),
             started=round(batch.now, 3),
             since=since,
+            position=selected.start.hex(),
         )
         EXPORTS.save(batch, export.id, export)
         return {"ExportDescription": _describe(core, export)}
@@ -178,6 +188,11 @@ def arn_of(core: Core, export: ExportEntry) -> str:
 
 def format_of(export: ExportEntry) -> str:
     return str(export.asked.get("ExportFormat", DEFAULT_FORMAT))
+
+
+def filter_of(export: ExportEntry) -> FilterSpecification | None:
+    asked = export.asked.get("FilterSpecification")
+    return None if asked is None else msgspec.convert(asked, FilterSpecification)
 
 
 def manifest_key(export: ExportEntry) -> str:
