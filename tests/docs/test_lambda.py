@@ -59,7 +59,7 @@ EVENT = json.loads("""
 
 class Context:
     def get_remaining_time_in_millis(self) -> int:
-        return 3000
+        return 60_000
 
 
 @pytest.fixture

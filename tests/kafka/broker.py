@@ -28,7 +28,8 @@ POM: Final = Path(__file__).with_name("pom.xml")
 START_SECONDS: Final = 90
 JAVA: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
-# One node needs no copies; groups and transactions of killed workers end quickly, so that tests need not wait.
+# One node needs no copies; groups and transactions of killed workers end quickly, so that tests need not wait. Messages
+# are kept although some bear times of last year: Kafka looks every five minutes for what is too old.
 PROPERTIES: Final = """
 process.roles=broker,controller
 node.id=1
@@ -51,6 +52,7 @@ group.min.session.timeout.ms=500
 num.io.threads=2
 num.network.threads=2
 log.cleaner.enable=false
+log.retention.ms=-1
 """
 
 
