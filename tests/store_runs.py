@@ -37,8 +37,12 @@ def read_runs(file: Path = RUNS) -> Runs:
 
 
 def family_of(test: str) -> str:
-    """The folder of a test, without that of all tests: model/sessions, patterns/aggregates, pricing."""
-    folders = [part for part in test.partition("::")[0].split("/")[1:-1] if part != "sortkey_services"]
+    """The folder of a test, without that of all tests: model/sessions, patterns/aggregates, pricing. A test outside of
+    the folders, tests/test_examples.py, is a family of its own: examples."""
+    path = test.partition("::")[0]
+    folders = [part for part in path.split("/")[1:-1] if part != "sortkey_services"]
+    if not folders:
+        return Path(path).stem.removeprefix("test_")
     return "/".join(folders[:2]) if folders[0] in ("model", "patterns") else folders[0]
 
 

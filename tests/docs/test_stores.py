@@ -107,6 +107,7 @@ def test_families() -> None:
     assert family_of("tests/sortkey_services/pricing/load/test_x.py::test[memory]") == "pricing"
     assert family_of("tests/model/sessions/test_x.py::test") == "model/sessions"
     assert family_of("tests/feeds/changes/test_x.py::test") == "feeds"
+    assert family_of("tests/test_examples.py::test_an_example[shop]") == "examples"
 
 
 def main() -> None:
