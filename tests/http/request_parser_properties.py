@@ -27,7 +27,7 @@ def chunked(body: bytes) -> bytes:
 headers = st.lists(st.tuples(tokens.map(lambda token: b"x-" + token), values), max_size=5)
 requests = st.builds(
     lambda target, headers, body, coding: (
-        b"POST /%b HTTP/1.1\r\n" % target
+        b"POST /%b HTTP/1.1\r\nHost: x\r\n" % target
         + b"".join(b"%b: %b\r\n" % header for header in headers)
         + (chunked(body) if coding else sized(body))
     ),
