@@ -9,7 +9,7 @@ from typing import Any, cast
 from sortkey.http.connection import Connection, Defer, PendingAnswer, RequestHandler
 from sortkey.http.metrics import ServerMetrics
 from sortkey.http.receiving import ArrivingBodies, ReceivingTurns
-from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
+from sortkey.http.request_parser import BODY_BYTES, KnownHeads, Request, RequestError
 from sortkey.http.response import ResponseWriter
 from sortkey.http.sending import Outbox, UnsentAnswers
 
@@ -77,6 +77,7 @@ class Host:
         self.tick = 0
         self.arriving = ArrivingBodies()
         self.unsent = UnsentAnswers()
+        self.heads = KnownHeads()
         self.stopping = False
         self.room = True
         self.soon: list[Callable[[], None]] = []

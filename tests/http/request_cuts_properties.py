@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from sortkey.http.connection import CONTINUE_BYTES, Defer
-from sortkey.http.request_parser import BODY_BYTES, Request, RequestError
+from sortkey.http.request_parser import BODY_BYTES, KnownHeads, Request, RequestError
 from sortkey.http.response import ResponseWriter
 from tests.http.connecting import Host, Transport, connect
 from tests.http.request_corpus import LAST, LEGAL
@@ -43,9 +43,10 @@ class Echo:
         return True
 
 
-def answers(*pieces: bytes) -> bytes:
+def answers(*pieces: bytes, heads: KnownHeads | None = None) -> bytes:
     """What the client reads. 100 (Continue) depends on whether the client waits for it, and is left out."""
     host, transport = Host(), Transport()
+    host.heads = heads or KnownHeads()
     host.handler = Echo()
     connection = connect(host, transport)
     for piece in pieces:
@@ -77,6 +78,23 @@ def test_a_request_in_two_pieces(name: str) -> None:
         assert answers(data[:cut], data[cut:]) == whole, cut
 
 
+# A known head may only save work.
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if len(data) > EVERY_BYTE else []) for name, data in CORPUS.items()],
+)
+def test_a_request_whose_head_came_before(name: str) -> None:
+    data, heads = CORPUS[name], KnownHeads()
+    whole = answers(data)
+    for _ in range(3):
+        assert answers(data, heads=heads) == whole
+    for cut in cuts(len(data)):
+        assert answers(data[:cut], data[cut:], heads=heads) == whole, cut
+    if name in LEGAL:
+        assert answers(*[data] * 4, heads=heads) == whole * 4
+        assert answers(data, data + data, b"\r", data, b"\r\n", data, heads=heads) == whole * 5
+
+
 # The second piece brings the rest of the request and much more.
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CORPUS)
@@ -97,14 +115,19 @@ def test_a_request_in_many_pieces(name: str) -> None:
             assert answers(*(data[start : start + size] for start in range(0, len(data), size))) == whole, size
 
 
+@pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("seed", range(30))
-def test_requests_in_a_row_in_random_pieces(seed: int) -> None:
-    random = Random(seed)
+def test_requests_in_a_row_in_random_pieces(seed: int, known: bool) -> None:
+    random, heads = Random(seed), KnownHeads()
+    for data in [*CORPUS.values()] * 2 if known else []:
+        answers(data, heads=heads)
     some = [*random.choices(list(LEGAL.values()), k=8), random.choice(list(LAST.values()))]
     data = b"".join(some)
     edges = [0, *sorted(random.randrange(len(data)) for _ in range(random.randrange(1, 30))), len(data)]
     pieces = [data[start:end] for start, end in pairwise(edges) if end > start]
-    assert answers(*pieces) == b"".join(answers(request) for request in some)
+    assert answers(*pieces, heads=heads) == b"".join(answers(request) for request in some)
+    if known:
+        assert answers(*some, heads=heads) == b"".join(answers(request) for request in some)
 
 
 # Reads of 28 and 56 bytes end at the same place of each request.

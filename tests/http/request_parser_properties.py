@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortkey.http.request_parser import Continue, Event, RequestError, RequestParser
+from sortkey.http.request_parser import Continue, Event, KnownHeads, RequestError, RequestParser
 
 tokens = st.text("abcdefghijklmnopqrstuvwxyz-", min_size=1, max_size=12).map(str.encode)
 values = st.text("abcXYZ019 ;=/", max_size=30).map(str.strip).map(str.encode)
@@ -27,7 +27,7 @@ def chunked(body: bytes) -> bytes:
 headers = st.lists(st.tuples(tokens.map(lambda token: b"x-" + token), values), max_size=5)
 requests = st.builds(
     lambda target, headers, body, coding: (
-        b"POST /%b HTTP/1.1\r\n" % target
+        b"POST /%b HTTP/1.1\r\nHost: x\r\n" % target
         + b"".join(b"%b: %b\r\n" % header for header in headers)
         + (chunked(body) if coding else sized(body))
     ),
@@ -49,8 +49,8 @@ def comparable(events: list[Event]) -> list[object]:
     ]
 
 
-def fed(pieces: list[bytes]) -> list[object]:
-    parser = RequestParser()
+def fed(pieces: list[bytes], heads: KnownHeads | None = None) -> list[object]:
+    parser = RequestParser(heads=heads)
     return comparable([event for piece in pieces for event in parser.feed(piece)])
 
 
@@ -67,6 +67,14 @@ def test_pieces_make_no_difference(stream: bytes, offsets: list[int]) -> None:
 @given(streams)
 def test_single_bytes_make_no_difference(stream: bytes) -> None:
     assert fed([bytes([byte]) for byte in stream]) == fed([stream])
+
+
+@given(st.lists(requests, max_size=4), mistakes, st.lists(st.integers(0, 10_000), max_size=3))
+def test_known_heads_make_no_difference(some: list[bytes], mistake: bytes, offsets: list[int]) -> None:
+    pieces = [piece for request in some for piece in cut(request, offsets)] + [mistake]
+    heads, expected = KnownHeads(), fed(pieces)
+    assert [fed(pieces, heads) for _ in range(3)] == [expected] * 3
+    assert fed([*some, mistake], heads) == expected
 
 
 # The parser either waits for more bytes or rejects; it never raises.

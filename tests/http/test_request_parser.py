@@ -11,7 +11,12 @@ from sortkey.http.request_parser import (
     CONTINUE,
     HEAD_BYTES,
     HEADERS,
+    KNOWN_HEAD_BYTES,
+    KNOWN_HEADS,
+    MISSES,
+    SEEN_HEADS,
     Event,
+    KnownHeads,
     Request,
     RequestError,
     RequestParser,
@@ -256,3 +261,87 @@ def test_it_knows_whether_a_request_is_under_way() -> None:
         parser.feed(piece)
         states.append(parser.receiving)
     assert states == [False, True, True, False, False, True]
+
+
+def heads_of(*requests: bytes, times: int = 2) -> KnownHeads:
+    """What is known after these requests, each on a connection of its own."""
+    heads = KnownHeads()
+    for request in requests * times:
+        RequestParser(heads=heads).feed(request)
+    return heads
+
+
+def test_a_head_is_known_when_it_comes_again() -> None:
+    heads = heads_of(WHOLE, times=1)
+    assert heads.get(WHOLE[:-3]) is None
+    RequestParser(heads=heads).feed(WHOLE[:-3] + b"xyz")
+    assert heads.get(WHOLE[:-3]) is not None
+    for body in (b"abc", b"def"):
+        request = only(RequestParser(heads=heads).feed(WHOLE[:-3] + body))
+        assert (request.method, request.target, request.body, request.keep_alive) == (b"POST", b"/", body, True)
+        assert request.headers == only(fed(WHOLE)).headers
+
+
+# The parser would have to see them, or would not be asked again.
+@pytest.mark.parametrize(
+    "request_",
+    [
+        HEAD + b"Expect: 100-continue\r\nContent-Length: 3\r\n\r\nabc",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+        HEAD + b"Connection: close\r\nContent-Length: 3\r\n\r\nabc",
+        HEAD + b"Content-Length: 0000003\r\n\r\nabc",
+        HEAD + b"Long: " + b"a" * KNOWN_HEAD_BYTES + b"\r\n\r\n",
+        b"GET / HTTP/1.0\r\n\r\n",
+        # A body that begins as if the head ended there.
+        b"POST / HTTP/1.1\nHost: x\nContent-Length: 7\n\n\r\n\r\nabc",
+        WHOLE + b"\r\n",
+        WHOLE + WHOLE,
+        WHOLE[:-1],
+        b"nonsense\r\n\r\n",
+    ],
+)
+def test_some_heads_are_never_known(request_: bytes) -> None:
+    heads = heads_of(request_, times=3)
+    assert heads.get(request_[: request_.find(b"\r\n\r\n") + 4]) is None
+
+
+# Then the limit on silent bytes would depend on what is known.
+def test_empty_lines_behind_a_known_head_count_as_behind_any() -> None:
+    lines = [b"\r\n" * 5000] * 10
+    heads = heads_of(WHOLE)
+    of_each = []
+    for parser in (RequestParser(), RequestParser(heads=heads)):
+        parser.feed(WHOLE)
+        of_each.append([len(parser.feed(each)) for each in lines])
+    assert of_each[0] == of_each[1]
+    assert sum(of_each[0]) == 1
+
+
+def test_nothing_is_known_after_an_error() -> None:
+    parser = RequestParser(heads=heads_of(WHOLE))
+    parser.feed(b"nonsense\r\n\r\n")
+    assert parser.feed(WHOLE) == []
+
+
+# A client that signs sends each head once; one with many targets must not fill the memory.
+def test_only_so_many_heads_are_kept() -> None:
+    heads = KnownHeads()
+    many = [b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number for number in range(2 * SEEN_HEADS)]
+    for head in many:
+        RequestParser(heads=heads).feed(head)
+    assert not any(map(heads.get, many))
+    for head in many:
+        for _ in range(2):
+            RequestParser(heads=heads).feed(head)
+    assert [head for head in many if heads.get(head)] == many[-KNOWN_HEADS:]
+
+
+def test_a_client_that_stops_signing_is_known_again() -> None:
+    heads = heads_of(WHOLE)
+    known = heads.get(WHOLE[:-3])
+    assert known is not None
+    parser = RequestParser(heads=heads)
+    for number in range(3 * MISSES):
+        parser.feed(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number)
+    shared = [only(parser.feed(WHOLE)).headers is known.headers for _ in range(2 * MISSES)]
+    assert all(shared[MISSES:])

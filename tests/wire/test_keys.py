@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from tests.wire.serving import RawClient, ServerProcess, item, request, table
+from tests.wire.signing import signed
 
 KEYS = {
     "AKIDADMIN": {"secret": "s1"},
@@ -83,6 +85,22 @@ def test_rights_end_where_they_end(keyed: ServerProcess) -> None:
     assert caught.value.response["Error"]["Message"].startswith(
         "User: arn:aws:iam::000000000000:user/AKIDREADER is not"
     )
+
+
+# The signature is of head and body: a head that the server knows by now opens for no other body.
+def test_a_head_that_came_before_is_no_key(keyed: ServerProcess) -> None:
+    body = b'{"TableName": "orders"}'
+    request_ = signed(body, key_id="AKIDADMIN", secret="s1", now=datetime.now(UTC))
+    lines = [f"{name.decode()}: {value.decode()}" for name, value in request_.headers.items()]
+    head = "\r\n".join(["POST / HTTP/1.1", *lines, f"Content-Length: {len(body)}", "", ""]).encode()
+    client = RawClient(keyed.url)
+    codes = []
+    for sent in (body, body, body, body.replace(b"orders", b"prices"), body):
+        client.send(head + sent)
+        answer = client.answer()
+        codes.append(answer.json().get("__type", "").rpartition("#")[2])
+    client.close()
+    assert codes == ["ValidationException"] * 3 + ["InvalidSignatureException"] + ["ValidationException"]
 
 
 # Load balancers and Prometheus have no keys.

@@ -20,7 +20,7 @@ import msgspec
 
 from sortkey.http.metrics import ServerMetrics
 from sortkey.http.receiving import DISCARDED, ArrivingBodies, ArrivingBody, ReceivingTurns
-from sortkey.http.request_parser import Event, Request, RequestError, RequestParser
+from sortkey.http.request_parser import Event, KnownHeads, Request, RequestError, RequestParser
 from sortkey.http.sending import Outbox, UnsentAnswers
 from sortkey.limits import KIB, MIB
 
@@ -150,6 +150,7 @@ class Host(Protocol):
     arriving: ArrivingBodies
     receiving: ReceivingTurns
     unsent: UnsentAnswers
+    heads: KnownHeads
     stopping: bool
     """Only requests that have arrived already are begun."""
     call_soon: Callable[[Callable[[], None]], object]
@@ -189,7 +190,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         address = transport.get_extra_info("peername")
         self._handler = self._host.handler_for(address[0] if address else "")
-        self._parser = RequestParser(self._handler.body_limit)
+        self._parser = RequestParser(self._handler.body_limit, self._host.heads)
         keep_alive(transport.get_extra_info("socket"))
         if not self._host.add(self):
             self._send_last(self._handler.reject(RequestError(503, "Too many connections are open.")))

@@ -32,6 +32,14 @@ BODY_BYTES: Final = 16 * limits.MIB
 SHORT_LENGTH: Final = 6
 """Digits of a Content-Length that every limit on bodies allows."""
 
+KNOWN_HEADS: Final = 256
+KNOWN_HEAD_BYTES: Final = 2 * limits.KIB
+"""Longer heads are not kept. With its headers, one takes several times as much memory."""
+SEEN_HEADS: Final = 1024
+"""Heads that may come between two equal ones."""
+MISSES: Final = 16
+"""Unknown heads of a connection in a row, after which only each sixteenth is looked up: its client signs requests."""
+
 BodyLimit: TypeAlias = Callable[[dict[bytes, bytes]], int]
 """The most bytes that the body of a request with these headers may have: a million or more."""
 
@@ -74,23 +82,81 @@ CONTINUE: Final = Continue()
 Event: TypeAlias = Request | RequestError | Continue
 
 
+class KnownHead(msgspec.Struct, frozen=True, gc=False):
+    """What llhttp made of a head, in a request of so many bytes."""
+
+    method: bytes
+    target: bytes
+    headers: dict[bytes, bytes]
+    request_bytes: int
+
+
+class KnownHeads:
+    """Heads that came again, byte by byte the same, and what llhttp made of them.
+
+    Clients that do not sign each request repeat their heads. From a known head follow the length of its request, and
+    everything but the body; so a request that arrives whole, and alone, needs no parser. (Processor time of a GetItem
+    over HTTP with seven headers: 12.5 µs parsed, 10.7 with a known head.) What llhttp or a limit has to see each time
+    is not kept: `Expect`, chunks, a long body, the last request of a connection.
+
+    Belongs to one event loop, and is shared by its connections.
+    """
+
+    __slots__ = ("_heads", "_seen", "get")
+
+    def __init__(self) -> None:
+        self._heads: dict[bytes, KnownHead] = {}
+        self._seen: set[int] = set()
+        """Hashes of heads that came once. The head of a signed request does not come again, and is not kept."""
+        self.get: Callable[[bytes], KnownHead | None] = self._heads.get
+
+    def learn(self, head: bytes, request: Request, request_bytes: int) -> None:
+        """A request of so many bytes with this head arrived, whole and alone."""
+        number = hash(head)
+        if number not in self._seen:
+            if len(self._seen) >= SEEN_HEADS:
+                self._seen.clear()
+            self._seen.add(number)
+        elif _is_repeatable(head, request, request_bytes):
+            if len(self._heads) >= KNOWN_HEADS:
+                del self._heads[next(iter(self._heads))]
+            self._heads[head] = KnownHead(request.method, request.target, request.headers, request_bytes)
+
+
+def _is_repeatable(head: bytes, request: Request, request_bytes: int) -> bool:
+    headers = request.headers
+    return (
+        request.keep_alive
+        and len(head) + len(request.body) == request_bytes
+        and len(headers.get(b"content-length", b"")) <= SHORT_LENGTH
+        and b"expect" not in headers
+        and b"transfer-encoding" not in headers
+    )
+
+
 class _Stop(Exception):
     """Raised inside a callback to stop llhttp."""
 
 
+_HEAD_END: Final = b"\r\n\r\n"
 _NOTHING: Final = (0, 0, 0)
 """Headers, bytes of the target and bytes of the body of a request that llhttp has reported nothing of."""
+_SOMETHING: Final = (-1, -1, -1)
+"""Of a request that llhttp has not seen: differs from whatever it reports next."""
 
 
 class RequestParser:
     """The names of the callbacks (`on_…`) are those of httptools."""
 
-    def __init__(self, body_limit: BodyLimit = lambda _: BODY_BYTES) -> None:
+    def __init__(self, body_limit: BodyLimit = lambda _: BODY_BYTES, heads: KnownHeads | None = None) -> None:
         self.receiving = False
         """A request has begun and is not complete."""
         self.body_bytes = 0
         """Bytes of its body that have arrived."""
         self._parser = httptools.HttpRequestParser(self)
+        self._heads = heads or KnownHeads()
+        self._misses = 0
+        """Unknown heads in a row."""
         self._body_limit = body_limit
         self._most_bytes = BODY_BYTES
         """Of the body that is arriving."""
@@ -121,6 +187,24 @@ class RequestParser:
     def feed(self, data: bytes) -> list[Event]:
         if self._rejected:
             return []
+        if self.receiving:
+            return self._parse(data)
+        self._misses += 1
+        if self._misses > MISSES and self._misses % MISSES:
+            return self._parse(data)
+        size = data.find(_HEAD_END, 0, KNOWN_HEAD_BYTES) + len(_HEAD_END)
+        head = data[:size]
+        known = self._heads.get(head)
+        if known is not None and known.request_bytes == len(data):
+            self._misses = 0
+            self._reported = _SOMETHING
+            return [Request(known.method, known.target, known.headers, data[size:], True)]
+        events = self._parse(data)
+        if len(events) == 1 and type(events[0]) is Request and not self.receiving:
+            self._heads.learn(head, events[0], len(data))
+        return events
+
+    def _parse(self, data: bytes) -> list[Event]:
         self._read_bytes = size = len(data)
         self._fed += size
         try:

@@ -16,6 +16,7 @@ from typing import Final
 from sortkey.http.connection import Connection, RequestHandler
 from sortkey.http.metrics import ServerMetrics
 from sortkey.http.receiving import ArrivingBodies, ReceivingTurns
+from sortkey.http.request_parser import KnownHeads
 from sortkey.http.sending import Outbox, UnsentAnswers
 
 CONNECTIONS: Final = 10_000
@@ -38,6 +39,7 @@ class HttpServer(ABC):
         self.tick = 0
         self.arriving = ArrivingBodies()
         self.unsent = UnsentAnswers()
+        self.heads = KnownHeads()
         self.stopping = False
         self.call_soon: Callable[[Callable[[], None]], object] = asyncio.get_running_loop().call_soon
         self.outbox = Outbox(metrics, self.call_soon)

@@ -17,7 +17,7 @@ from sortkey.storage.environment import (
 )
 from sortkey.storage.inspection import FolderState, Reader, Unreadable, inspect
 from sortkey.storage.sealed import SEAL_BYTES, are_sound, belongs_to, is_sound, payload_of, seal
-from sortkey.storage.store import Store, after_prefix, ascending, descending
+from sortkey.storage.store import Store, after_prefix, ascending, begin_snapshot, descending
 from sortkey.storage.write_queue import Batch, Done, FolderBusy, QueueClosed, StorageFull, Ticket
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "are_sound",
     "ascending",
     "back_up",
+    "begin_snapshot",
     "belongs_to",
     "check_names",
     "damaged_folder",

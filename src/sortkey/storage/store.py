@@ -58,18 +58,15 @@ class Store(Generic[BatchType]):
             self._environment = environment.open_memory()
         else:
             self._environment, self._lock, self.check = environment.open_folder(path)
-        self._begin = self._environment.begin if self.check is None else self._begin_checked
+        self.begin = self._environment.begin if self.check is None else self._begin_checked
+        """For `begin_snapshot`."""
         self._is_checked = self.check is None
         make_room = self._enlarge_memory if path is None else None
         self.queue: WriteQueue[BatchType] = WriteQueue(self._begin_write, batch, make_room, self._lock)
 
     def read(self) -> Transaction:
         """Begin a snapshot; use it as a context manager. Readers never wait for writers."""
-        return begin_snapshot(self._begin)[0]
-
-    def read_with(self, key: bytes) -> tuple[Transaction, bytes | None]:
-        """Begin a snapshot and read one key of it, in one step; the caller ends the snapshot."""
-        return begin_snapshot(self._begin, key)
+        return begin_snapshot(self.begin)[0]
 
     def write(self, work: Callable[[BatchType], Result]) -> Result:
         """Run the work in the next write batch; return its result when it is durable."""
@@ -96,7 +93,7 @@ class Store(Generic[BatchType]):
 
     def _trust(self) -> None:
         """The folder is sound: let LMDB read it by itself."""
-        self._begin = self._environment.begin
+        self.begin = self._environment.begin
         self._is_checked = True
 
     def _begin_checked(self, write: bool = False) -> Transaction:
@@ -122,7 +119,7 @@ class Store(Generic[BatchType]):
 
     def _enlarge_memory(self) -> None:
         self._environment = environment.enlarge_memory(self._environment)
-        self._begin = self._environment.begin
+        self.begin = self._environment.begin
 
     def close(self) -> None:
         self.queue.close()
@@ -134,7 +131,7 @@ class Store(Generic[BatchType]):
 
 
 def begin_snapshot(begin: Callable[[], Transaction], key: bytes = FORMAT_KEY) -> tuple[Transaction, bytes | None]:
-    """A snapshot that can be read, and its value for a key."""
+    """A snapshot that can be read, and its value for a key, in one step; the caller ends the snapshot."""
     snapshot = begin()
     try:
         return snapshot, snapshot.get(key)

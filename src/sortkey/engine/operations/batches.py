@@ -24,7 +24,7 @@ from sortkey.engine.requests.expression_parameters import only_projection
 from sortkey.engine.requests.items import BatchGetItem, BatchWriteItem, KeysAndAttributes, WriteRequest
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.records import first_damaged
-from sortkey.engine.rows.stored_item import FRAME_BYTES, Json
+from sortkey.engine.rows.stored_item import STEP_BYTES, Json
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer, Catalog, Core, Work, not_found
 from sortkey.engine.tables.table import (
@@ -39,7 +39,7 @@ from sortkey.errors import ValidationException
 from sortkey.limits import BATCH_GET_BYTES, BATCH_GET_KEYS, BATCH_WRITE_REQUESTS, KIB
 from sortkey.storage import Transaction, are_sound, seal
 from sortkey.values.attribute import Item, Normalised, normalise_item
-from sortkey.values.size import READ_UNIT_BYTES, read_units
+from sortkey.values.size import read_units
 
 DUPLICATES = "Provided list of item keys contains duplicates"
 CHUNK_KEYS: Final = 50
@@ -186,7 +186,7 @@ def _units_of_rows(rows: list[bytes], keys: int, consistent: bool) -> float:
     Most rows cost the minimum. If the longest one does, all do.
     """
     minimum = read_units(0, consistent)
-    if not rows or max(map(len, rows)) <= READ_UNIT_BYTES + FRAME_BYTES:
+    if not rows or max(map(len, rows)) <= STEP_BYTES:
         return keys * minimum
     return (keys - len(rows)) * minimum + sum(read_units(stored_item.size(row), consistent) for row in rows)
 

@@ -17,7 +17,7 @@ the functions of the general operations.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple, cast
 
 import msgspec
 import orjson
@@ -157,7 +157,7 @@ def _batch_answer(
             return None
         rows: list[bytes] = []
         for start in range(0, len(row_keys), CHUNK_KEYS):
-            chunk = [row for row in map(snapshot.get, row_keys[start : start + CHUNK_KEYS]) if row is not None]
+            chunk = _present([*map(snapshot.get, row_keys[start : start + CHUNK_KEYS])])
             length += sum(map(len, chunk))
             if length > FAST_BYTES:
                 return None
@@ -168,6 +168,11 @@ def _batch_answer(
     if requested > limits.BATCH_GET_KEYS:
         return None
     return FastAnswer(b'{"Responses":{%b},"UnprocessedKeys":{}}' % b",".join(parts), units)
+
+
+def _present(found: list[bytes | None]) -> list[bytes]:
+    # Mostly each key has a row. Looking at each in Python takes as long as reading five.
+    return cast(list[bytes], found) if all(found) else [row for row in found if row is not None]
 
 
 _GAP: Final = bytes(HEADER_BYTES) + b"null" + bytes(SEAL_BYTES)

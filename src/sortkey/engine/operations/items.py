@@ -18,7 +18,7 @@ from sortkey.engine.requests.expression_parameters import (
 from sortkey.engine.requests.items import DeleteItem, GetItem, PutItem, UpdateItem
 from sortkey.engine.rows.partition_loads import SMALL_UNITS
 from sortkey.engine.rows.records import damaged, damaged_page
-from sortkey.engine.rows.stored_item import Json, decode, size
+from sortkey.engine.rows.stored_item import STEP_BYTES, Json, decode, size
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer, Core, Work, not_found
 from sortkey.engine.tables.table import Table, check_scalar_keys, checked_row_key, normalise_key
@@ -73,7 +73,10 @@ def row_by_key(
         raise damaged_page(error) from error
     finally:
         snapshot.abort()
-    units = read_units(0 if row is None else size(row), consistent)
+    if row is None or len(row) <= STEP_BYTES:
+        units = 1.0 if consistent else 0.5
+    else:
+        units = read_units(size(row), consistent)
     # As PageWalk.charge does, whose call would show in the time of a GetItem.
     partitions = core.partitions
     if partitions.reads_left_out and units <= SMALL_UNITS:

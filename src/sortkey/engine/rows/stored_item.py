@@ -18,11 +18,14 @@ import orjson
 
 from sortkey.storage import SEAL_BYTES, payload_of, seal
 from sortkey.values.attribute import Item, Normalised
+from sortkey.values.size import READ_UNIT_BYTES
 
 HEADER: Final = struct.Struct(">I")
 HEADER_BYTES: Final = HEADER.size
 FRAME_BYTES: Final = HEADER_BYTES + SEAL_BYTES
 """How much longer a row is than its item's JSON."""
+STEP_BYTES: Final = READ_UNIT_BYTES + FRAME_BYTES
+"""A row of at most so many bytes costs one step of read units, since an item's JSON is longer than its size."""
 BINARY: Final = 1 << 31
 SIZE_MASK: Final = BINARY - 1
 
