@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from itertools import count
-from pathlib import Path
 from typing import Any, Final
-
-from isal import isal_zlib
+from zlib import crc32
 
 from sortkey.engine import requests
 from sortkey.engine.operations import SLICED_READS, STATEMENTS, WRITES, writes
@@ -112,34 +109,13 @@ ID_LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUV"
 IDENTITY_LETTERS: Final = 36
 
 
-CPU_INFO: Final = Path("/proc/cpuinfo")
-MAKER: Final = b"AuthenticAMD"
-MAKER_BYTES: Final = 256
-"""Of `CPU_INFO`, which begin with a processor's maker."""
-
-
-def crc32_for(cpu_info: Path) -> Callable[[bytes], int]:
-    """The crc32 that costs an answer least on this processor.
-
-    Isal computes it in a seventh of zlib's time, but its vector instructions slow what runs after it on some
-    processors: a GetItem took a fifth more time there, and a Query of 64 items a tenth more. On those of AMD nothing is
-    slower, and the Query takes a twentieth less.
-    """
-    try:
-        with cpu_info.open("rb") as file:
-            return isal_zlib.crc32 if MAKER in file.read(MAKER_BYTES) else zlib.crc32
-    except OSError:
-        return zlib.crc32
-
-
-crc32: Final = crc32_for(CPU_INFO)
-
-
 class Responses(ResponseWriter):
     """HTTP answers with the headers that AWS sends and SDKs check.
 
     What stays the same for a second is put together once a second (`tick`), so that a successful answer costs one
-    formatting of bytes. `x-amz-crc32` is of the body as it is sent, compressed or not, as SDKs compute it.
+    formatting of bytes. `x-amz-crc32` is of the body as it is sent, compressed or not, as SDKs compute it. Isal
+    computes it in a seventh of zlib's time, but its vector instructions slow what runs after it: a GetItem took a fifth
+    more processor time, and a Query of 64 items a tenth more.
     """
 
     def __init__(
