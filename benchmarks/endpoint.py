@@ -3,8 +3,8 @@
 Every server is up during the whole run, on this machine, and they take turns at each workload, so that a noisy moment
 hits all of them. Sortkey is one process that syncs each write to disk; its peers hold their tables in memory. Items are
 those of the engine's benchmark. The best that this loop and parser could do is measured, too: a protocol that answers
-every request by one constant. `python -m benchmarks._picture` draws what `--json` writes. With `--before DIR`, the server
-of another checkout takes the peers' place.
+every request by one constant. `python -m benchmarks._picture` draws what `--json` writes. With `--before DIR`, the
+server of another checkout takes the peers' place.
 """
 
 from __future__ import annotations
