@@ -14,7 +14,7 @@ from sortkey.http.metrics import RequestMetrics
 from sortkey.server.console.live import broadcast, changes, heat, path_use
 from sortkey.server.console.live.path_use import better_key, instead_of_slow
 from sortkey.server.console.live.rates import Counts, counts_by
-from sortkey.values.partition_counts import Totals
+from sortkey.values.partition_counts import WINDOW_SECONDS, Totals
 from tests.server.console.consoles import Opened, Order, Score, run
 
 
@@ -156,7 +156,7 @@ def test_the_first_column_has_what_the_minute_served_before_the_console() -> Non
         source = "engine"
 
         def window(self) -> tuple[float, Any]:
-            return monotonic() + heat.WINDOW_SECONDS - 30, {1: Totals(300, 0, 300)}
+            return monotonic() + WINDOW_SECONDS - 30, {1: Totals(300, 0, 300)}
 
         def names(self, partitions: Sequence[Any]) -> Any:
             return dict.fromkeys(partitions, ("orders", None, "ada"))
