@@ -36,7 +36,14 @@ export function dollars(value: number): string {
 }
 
 export function percent(value: number): string {
-  return `${ratio(value * 100)} %`;
+  return value > 0 && value < 0.0001 ? "< 0.01 %" : `${ratio(value * 100)} %`;
+}
+
+const AMOUNT = new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+
+/** An amount of some currency. */
+export function money(value: number): string {
+  return AMOUNT.format(value);
 }
 
 export function plural(value: number, one: string, many = `${one}s`): string {

@@ -5,7 +5,7 @@ import { canonical, equal, hex, isItem, summary, visible } from "../src/values/a
 import { differences } from "../src/values/diff.ts";
 import { EditError, textOf, valueOf } from "../src/values/edited.ts";
 import { csv } from "../src/views/data/export.ts";
-import { bytes, dollars, ratio } from "../src/numbers.ts";
+import { bytes, dollars, money, percent, ratio } from "../src/numbers.ts";
 import { away, seconds } from "../src/times.ts";
 
 test("sets and maps have no order, lists have", () => {
@@ -61,6 +61,8 @@ test("a cell of a CSV file runs no formula", () => {
 });
 
 test("numbers have the digits that matter", () => {
+  assert.deepEqual([0, 0.00001, 0.0002, 0.204, 1.5].map(percent), ["0 %", "< 0.01 %", "0.02 %", "20.4 %", "150 %"]);
+  assert.deepEqual([0, 2000, 0.5].map(money), ["0.00", "2,000.00", "0.50"]);
   assert.deepEqual([0, 0.004, 0.25, 1.5, 12.34, 12345].map(ratio), ["0", "0.004", "0.25", "1.50", "12.3", "12,345"]);
   assert.deepEqual([0, 999, 1500, 66_100_000].map(bytes), ["0 B", "999 B", "1.50 kB", "66.1 MB"]);
   assert.deepEqual([0, 1e-7, 0.0000016, 0.5, 63.051, 3229.4].map(dollars), ["$0", "< $0.000001", "$0.0000016", "$0.50", "$63.05", "$3,229"]);

@@ -44,7 +44,6 @@ def there(selector: str) -> Callable[[Console], None]:
 PICTURES: Final[dict[str, tuple[str, Callable[[Console], None]]]] = {
     "data": ("data", data),
     "paths": ("paths", there("tbody tr:nth-child(5)")),
-    "heat": ("heat", there("tbody tr:nth-child(5)")),
     "changes": ("changes", ready("document.querySelectorAll('.change').length > 8")),
     "boosts": ("stories/boosts", there(".design canvas")),
     "social": ("stories/social", there(".people")),
@@ -52,7 +51,8 @@ PICTURES: Final[dict[str, tuple[str, Callable[[Console], None]]]] = {
     "goals": ("stories/goals", there(".goal")),
     "pricing": ("stories/pricing", there(".price")),
     "designer": ("designer", there(".designed .panel")),
-    # Last: by now its charts have something to show.
+    # Last: by now they have something to show.
+    "heat": ("heat", there("tbody tr:nth-child(5)")),
     "overview": ("overview", overview),
 }
 

@@ -96,6 +96,17 @@ def test_rows_are_saved_as_csv_and_as_json_lines(console: Console, url: str) -> 
     assert [json.loads(each)["text"]["S"] for each in saved(console, "JSON lines")[2].splitlines()] == [LINES]
 
 
+# A page over plain HTTP from another machine has no clipboard.
+def test_a_browser_without_a_clipboard_says_so(console: Console, url: str) -> None:
+    read(console, url)
+    console.run("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    console.click("Code")
+    console.wait_for_text("Python, boto3")
+    console.click("Copy")
+    console.wait_for_text("select the text")
+    assert console.problems() == []
+
+
 # Each is run as it was copied, by somebody who has credentials.
 def test_the_code_that_is_copied_reads_the_same_rows(console: Console, url: str) -> None:
     read(console, url)

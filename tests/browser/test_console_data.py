@@ -173,6 +173,60 @@ def test_a_selection_is_deleted_after_a_dry_run(
     console.wait_for("document.querySelectorAll('.grid-body [role=row]').length === 2")
 
 
+# Rows are selected by their place: in other rows, the same places are other rows.
+def test_a_selection_is_of_the_rows_that_were_shown(
+    server: ServerProcess, console: Console, client: Any, table: str
+) -> None:
+    for number in range(5):
+        client.put_item(TableName=table, Item={"pk": {"S": f"row {number}"}})
+    scan(console, server, table)
+    console.focus("[role=grid]")
+    console.press(" ")
+    console.click("Delete 1")
+    named = console.wait_for("document.querySelector('dialog .chip')?.innerText")
+    assert named == "{pk: " + console.text(".grid-body [role=row] [role=gridcell]:nth-child(2)") + "}"
+    console.press("Escape")
+    console.wait_for("document.querySelector('dialog') === null")
+    console.run("document.querySelector('.ask button[type=submit]').click()")
+    console.wait_for("document.querySelectorAll('[role=row][aria-selected=true]').length === 0")
+    console.wait_for_text("Delete selected")
+
+
+def test_a_map_a_set_and_a_binary_are_edited(server: ServerProcess, console: Console, client: Any, table: str) -> None:
+    kept = {"pk": {"S": "a"}, "bin": {"B": b"\x00"}, "map": {"M": {"n": {"N": "1"}}}, "tags": {"SS": ["red"]}}
+    client.put_item(TableName=table, Item=kept)
+    scan(console, server, table)
+    open_row(console)
+    console.click("Edit")
+    console.wait_for_text("one text a line", "base64")
+    console.fill("[aria-label='Value of tags']", "blue\nred")
+    console.fill("[aria-label='Value of bin']", "/w==")
+    console.fill("[aria-label='Value of map']", '{"n": "1"}')
+    console.click("Review the change")
+    console.wait_for_text("A map is DynamoDB JSON")
+    console.fill("[aria-label='Value of map']", '{"n": {"N": "2"}}')
+    console.click("Review the change")
+    console.wait_for("document.querySelectorAll('.diff > div').length === 3")
+    assert console.violations() == []
+    console.click("Write")
+    console.wait_for("document.querySelector('dialog') === null")
+    written = client.get_item(TableName=table, Key={"pk": {"S": "a"}})["Item"]
+    assert (written["bin"], written["map"]) == ({"B": b"\xff"}, {"M": {"n": {"N": "2"}}})
+    assert sorted(written["tags"]["SS"]) == ["blue", "red"]
+
+
+def test_a_table_appears_once_a_program_has_created_it(server: ServerProcess, console: Console, client: Any) -> None:
+    console.open(server.url, "data")
+    console.wait_for_text("Data")
+    client.create_table(
+        TableName="created-meanwhile",
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    console.wait_for_text("created-meanwhile")
+
+
 # The server has ten rows; the other pages are made in the browser, so that the test is about the page alone.
 def test_100_000_rows_are_scrolled(
     server: ServerProcess, console: Console, client: Any, table: str, caplog: pytest.LogCaptureFixture

@@ -98,8 +98,12 @@ def test_a_dead_letter_is_dropped_once_somebody_has_agreed(console: Console, tmp
         console.open(url, "changes")
         letters(console)
         console.wait_for("document.querySelectorAll('tbody input[type=checkbox]').length === 3")
-        for _ in range(2):
-            console.run("document.querySelector('tbody input[type=checkbox]:not(:checked)').click()")
+        console.click("Select all 3")
+        console.click("Drop 3")
+        console.wait_for_text("Drop 3 dead letters?")
+        console.press("Escape")
+        console.wait_for("document.querySelector('dialog') === null")
+        console.run("document.querySelector('tbody input[type=checkbox]:checked').click()")
         console.click("Drop 2")
         console.wait_for_text("Drop 2 dead letters?")
         # The dialog asks; Escape says no.
@@ -147,3 +151,8 @@ def test_timers_are_shown_until_they_are_due(console: Console, up: tuple[str, Pa
     put(folder, Order(customer="eve", number=7, due=datetime.now(UTC) + timedelta(hours=30)))
     console.wait_for_text("1 timer", "customer=eve", "in 30.0 h")
     assert console.violations() == []
+    # What it will do: the rows that its handler would be given.
+    console.click("What it is for")
+    console.wait_for("document.querySelector('dialog tbody tr')?.innerText.includes('eve')")
+    assert console.violations() == []
+    console.press("Escape")

@@ -99,9 +99,9 @@ def test_a_token_is_asked_for(console: Console, guarded: tuple[Process, dict[str
     assert console.count("nav") == 0
     console.fill("input[type=password]", given["reader"])
     console.press("Enter")
-    console.wait_for_text("notes", "Query and scan")
+    console.wait_for_text("notes", "Query, scan, PartiQL")
     # It reads: there is nothing to write with.
-    console.click("Query and scan")
+    console.click("Query, scan")
     console.wait_for_text("Rows read a page")
     console.run("document.querySelector('.ask button[type=submit]').click()")
     console.wait_for("document.querySelector('[role=grid]') !== null")

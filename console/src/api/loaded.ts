@@ -15,8 +15,8 @@ interface State<Answer> extends Omit<Loaded<Answer>, "reload"> {
   key: string;
 }
 
-/** Loads when what it depends on changes, when the server returns, and every so many milliseconds if given. `kept`: the
- * answer before stays until the next is there. */
+/** Loads when what it depends on changes, when the server returns, and so many milliseconds after each answer if given.
+ * `kept`: the answer before stays until the next is there. */
 export function useLoaded<Answer>(
   load: (() => Promise<Answer>) | undefined,
   depends: readonly unknown[],
@@ -29,27 +29,29 @@ export function useLoaded<Answer>(
 
   useEffect(() => {
     let ours = true;
+    let timer: ReturnType<typeof setTimeout>;
     if (!load) {
       setState({ key, value: undefined, error: undefined, loading: false });
       return undefined;
     }
-    load().then(
-      (value) => ours && setState({ key, value, error: undefined, loading: false }),
-      (error: unknown) => {
-        if (!(error instanceof RequestError)) throw error;
-        if (ours) setState((before) => ({ key, value: before.key === key ? before.value : undefined, error, loading: false }));
-      },
-    );
+    const again = () => {
+      timer = setTimeout(() => (document.hidden ? again() : setTurn((before) => before + 1)), every);
+    };
+    load()
+      .then(
+        (value) => ours && setState({ key, value, error: undefined, loading: false }),
+        (error: unknown) => {
+          if (!(error instanceof RequestError)) throw error;
+          if (ours) setState((before) => ({ key, value: before.key === key ? before.value : undefined, error, loading: false }));
+        },
+      )
+      // Not before the answer: a slow server would never be heard.
+      .then(() => ours && every !== undefined && again());
     return () => {
       ours = false;
+      clearTimeout(timer);
     };
-  }, [key, turn, returns.value]);
-
-  useEffect(() => {
-    if (every === undefined) return undefined;
-    const timer = setInterval(() => document.hidden || setTurn((before) => before + 1), every);
-    return () => clearInterval(timer);
-  }, [every]);
+  }, [key, turn, returns.value, every]);
 
   // What was loaded for something else is not shown for this, but in views that would jump.
   const shown = state.key === key ? state : { value: kept ? state.value : undefined, error: undefined, loading: true };

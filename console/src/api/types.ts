@@ -227,7 +227,9 @@ export type Letters = { letters: { id: string; feed: string; at: Instant; expire
 // POST letters/act { service: string; ids: string[]; action: "retry" | "drop" }: up to 100
 export type LettersDone = { results: { id: string; outcome: "sent" | "failed" | "dropped" | "gone"; reason: string }[]; stopped: string | null };
 // POST timers { service?: string; schedule?: string; days?: number }
-export type TimersDue = { timers: { schedule: string; service: string; group: Record<string, unknown>; at: Instant; overdue: boolean }[]; more: boolean };
+export type TimersDue = { timers: { schedule: string; service: string; group: Record<string, unknown>; occurrence: string; at: Instant; overdue: boolean }[]; more: boolean };
+// POST timers/items { service; schedule; occurrence; at }: the items that its handler would be given now
+export type TimerItems = { items: { class: string; fields: Record<string, string> }[]; more: boolean };
 
 // POST trace { requests: { method: string; path: string; body?: unknown }[] }: sends them to the services in this process, up to 10, one
 // after the other, and says which rows each read (other requests at the same time are not counted)

@@ -2,6 +2,7 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { isDark } from "../shell/theme.ts";
+import { clock } from "../times.ts";
 
 export interface Line {
   name: string;
@@ -16,6 +17,18 @@ const DARK = ["#86b4ff", "#e6b45c", "#6ecb95", "#d59bea", "#ff9189", "#b4bcc4", 
 /** Without a pointer, the legend has the newest values. */
 function showLast(plot: uPlot | undefined): void {
   if (plot && plot.cursor.idx == null) plot.setLegend({ idx: plot.data[0].length - 1 }, false);
+}
+
+/** The values without a neighbour: no line shows them. */
+function alone(plot: uPlot, series: number): number[] {
+  const values = plot.data[series]!;
+  return [...values.keys()].filter((each) => values[each] != null && values[each - 1] == null && values[each + 1] == null);
+}
+
+/** With seconds where minutes would repeat. */
+function times(ticks: number[]): string[] {
+  const fine = ticks.length > 1 && ticks[1]! - ticks[0]! < 60;
+  return ticks.map((each) => clock(new Date(each * 1000)).slice(-8, fine ? undefined : -3));
 }
 
 export function Lines({ label, seconds, lines, format }: {
@@ -45,19 +58,19 @@ export function Lines({ label, seconds, lines, format }: {
         cursor: { points: { size: 6 }, drag: { x: false, y: false } },
         legend: { show: lines.length > 1 },
         axes: [
-          { ...axis, font, size: 28, grid: { show: false }, values: "{HH}:{mm}" },
+          { ...axis, font, size: 28, grid: { show: false }, values: (_, ticks) => times(ticks) },
           { ...axis, font, size: 58, values: (_, ticks) => ticks.map(format) },
         ],
-        scales: { y: { range: (_, __, most) => [0, Math.max(most ?? 0, 1e-6) * 1.1] } },
+        scales: { y: { range: (_, __, most) => [0, most ? most * 1.1 : 1] } },
         hooks: { setCursor: [showLast] },
         series: [
-          { label: "At", value: (_, value) => (value ? new Date(value * 1000).toLocaleTimeString() : "–") },
+          { label: "At", value: (_, value) => (value ? clock(new Date(value * 1000)) : "–") },
           ...lines.map((each, index) => ({
             label: each.name,
             stroke: palette[index % palette.length]!,
             width: 1.5,
             dash: DASHES[index % DASHES.length]!,
-            points: { size: 4 },
+            points: { size: 4, filter: alone },
             value: (_: uPlot, value: number | null) => (value === null ? "–" : format(value)),
           })),
         ],

@@ -11,6 +11,7 @@ import { Heat } from "../views/heat/Heat.tsx";
 import { Overview } from "../views/overview/Overview.tsx";
 import { Paths } from "../views/paths/Paths.tsx";
 import { STORIES } from "../views/stories/stories.tsx";
+import icon from "../icon.svg";
 import { Login } from "./Login.tsx";
 import { Empty, Page, Problem } from "./parts.tsx";
 import { route } from "./route.ts";
@@ -52,7 +53,7 @@ export function App() {
       <div class="frame">
         <nav aria-label="Views" class="side">
           <a href="#/overview" class="brand">
-            Sortkey
+            <img src={icon} alt="" width="20" height="20" /> Sortkey
           </a>
           <ul>
             {views.filter(({ key }) => !key.startsWith("stories/")).map((each) => <Link view={each} chosen={each === chosen} />)}

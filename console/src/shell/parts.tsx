@@ -27,15 +27,14 @@ export function Page({ title, hint, tools, children }: {
   );
 }
 
-export function Panel({ title, tools, children, wide }: {
+export function Panel({ title, tools, children }: {
   title: ComponentChildren;
   tools?: ComponentChildren;
   children: ComponentChildren;
-  wide?: boolean;
 }) {
   const id = useId();
   return (
-    <section class={`panel${wide ? " wide" : ""}`} aria-labelledby={id}>
+    <section class="panel" aria-labelledby={id}>
       <header class="panel-head">
         <h2 id={id}>{title}</h2>
         {tools && <div class="tools">{tools}</div>}
@@ -225,7 +224,10 @@ export function CopyButton({ text, children }: { text: () => string; children: C
     return () => clearTimeout(timer);
   }, [said]);
   const copy = () => {
-    navigator.clipboard.writeText(text()).then(
+    // Browsers have no clipboard for pages that come over plain HTTP from another machine.
+    const clipboard = navigator.clipboard as Clipboard | undefined;
+    if (!clipboard) return setSaid("The browser allows it over HTTPS only: select the text");
+    clipboard.writeText(text()).then(
       () => setSaid("Copied"),
       () => setSaid("The browser does not allow it"),
     );

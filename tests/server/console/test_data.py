@@ -150,6 +150,23 @@ def test_examples_come_from_the_data() -> None:
     run(use)
 
 
+# A page has at most so many rows, each as long as the table's are.
+def test_a_plan_has_the_price_of_the_page_that_it_becomes() -> None:
+    async def use(shop: Opened) -> None:
+        await put_orders(shop, 20)
+        (table,) = [each for each in (await shop.page.call("tables"))["tables"] if each["name"] == "shop"]
+        wanted = {"path": "Order.key", "fields": {"customer": "ada"}, "first": 10}
+        estimate = (await shop.page.call("plan", **wanted))["estimate"]
+        assert (estimate["rows"], estimate["rowBytes"]) == (10, round(table["bytes"] / table["items"]))
+        assert (estimate["source"], estimate["atMost"]) == ("by the mean size of the table's rows", True)
+        assert (await shop.page.call("page", **wanted))["units"] == estimate["units"]
+        one = {"path": "Order.key", "fields": {"customer": "ada", "number": "3"}}
+        estimate = (await shop.page.call("plan", **one))["estimate"]
+        assert (estimate["rows"], estimate["units"], estimate["atMost"]) == (1, 0.5, False)
+
+    run(use)
+
+
 def test_a_plan_sends_nothing_and_names_a_missing_field() -> None:
     async def use(shop: Opened) -> None:
         plan = await shop.page.call("plan", path="Order.by_status", fields={"status": "PAID"})

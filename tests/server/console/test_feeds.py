@@ -166,6 +166,12 @@ def test_timers_are_shown_before_they_are_due() -> None:
         (timer,) = due
         assert (timer["schedule"], timer["service"], timer["overdue"]) == ("sending", "shop", False)
         assert timer["group"]["customer"] == "ada"
+        of = {name: timer[name] for name in ("service", "schedule", "occurrence", "at")}
+        (item,) = (await shop.page.call("timers/items", **of))["items"]
+        assert (item["class"], item["fields"]["number"]) == ("Order", "1")
+        assert (await shop.page.call("timers/items", **{**of, "at": "2026-01-01T00:00:00Z"}))["items"] == []
+        assert (await shop.page.post("timers/items", {**of, "at": "2026-01-01T00:00:00"})).status == 400
+        assert (await shop.page.post("timers/items", {**of, "schedule": "other"})).status == 404
         assert (await shop.page.call("timers", days=1))["timers"] == []
         assert (await shop.page.call("timers", schedule="other"))["timers"] == []
         overview = await shop.page.call("overview")

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from sortkey.clock import SystemClock, monotonic
 from sortkey.http.metrics import RequestMetrics
-from sortkey.server.console.live import broadcast, changes, heat
-from sortkey.server.console.live.path_use import better_key
+from sortkey.server.console.live import broadcast, changes, heat, path_use
+from sortkey.server.console.live.path_use import better_key, instead_of_slow
 from sortkey.server.console.live.rates import Counts, counts_by
+from sortkey.values.partition_counts import WINDOW_SECONDS, Totals
 from tests.server.console.consoles import Opened, Order, Score, run
 
 
@@ -144,6 +148,41 @@ def test_the_hottest_partitions_have_names_and_advice() -> None:
         assert found["limits"] == {"readUnits": 3000, "writeUnits": 1000}
 
     run(use)
+
+
+# The demonstration's load is over when the console opens, and among the hottest still: the map has it, too.
+def test_the_first_column_has_what_the_minute_served_before_the_console() -> None:
+    class Counted:
+        source = "engine"
+
+        def window(self) -> tuple[float, Any]:
+            return monotonic() + WINDOW_SECONDS - 30, {1: Totals(300, 0, 300)}
+
+        def names(self, partitions: Sequence[Any]) -> Any:
+            return dict.fromkeys(partitions, ("orders", None, "ada"))
+
+        def hottest(self) -> list[Any]:
+            return []
+
+    sources: Any = SimpleNamespace(clock=SystemClock())
+    declared: Any = SimpleNamespace(service_of=lambda _: "shop")
+    findings: Any = SimpleNamespace(of_partitions=lambda _: None)
+    viewer: Any = SimpleNamespace(sees=lambda _: True)
+    recorder = heat.HeatRecorder(sources, Counted(), declared, findings)
+    assert recorder.sample()
+    (column,) = recorder.shown(viewer).columns
+    assert column.seconds == pytest.approx(30, abs=1)
+    assert [write for _, _, write, _ in column.cells] == [pytest.approx(10, rel=0.05)]
+
+
+def test_slow_paths_have_advice_by_what_they_do() -> None:
+    def advice(read: float, write: float) -> str | None:
+        reading: Any = SimpleNamespace(read_units=read, write_units=write)
+        return instead_of_slow(reading, path_use.Totals(), 10)
+
+    assert "put_many" in (advice(0, 10) or "")
+    assert "5 units" in (advice(50, 0) or "")
+    assert advice(5, 0) is None
 
 
 def test_percentiles_follow_from_the_buckets() -> None:

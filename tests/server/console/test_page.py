@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 import re
+import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from sortkey.extras import EXTRAS, PACKAGES
 from sortkey.server.console.assets import BUILT, Assets
 from tests.server.console.consoles import Opened, run
 
@@ -99,6 +102,18 @@ def test_the_page_is_built_from_these_sources() -> None:
         found.update(name.encode() + b"\0" + (SOURCES / name).read_bytes() + b"\0")
     recorded = Path(str(BUILT)).joinpath("build.json").read_text()
     assert found.hexdigest() in recorded, "run 'make console' and commit what it builds"
+
+
+# Whoever installs 'sortkey[endpoint]' has the console of 'sortkey db', and its designer.
+def test_the_console_of_an_endpoint_needs_no_other_packages() -> None:
+    others = [name for name in PACKAGES if name not in EXTRAS["endpoint"]]
+    script = f"""
+import sys
+for name in {[*others, "boto3", "tzdata"]!r}:
+    sys.modules[name] = None  # as if not installed
+import sortkey.server.console.of_endpoint, sortkey.server.console.designer.child
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
 
 def test_the_page_is_small() -> None:

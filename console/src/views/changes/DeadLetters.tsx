@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useLoaded } from "../../api/loaded.ts";
 import { api, RequestError } from "../../api/requests.ts";
 import type { Cursor, Feeds, Letters, LettersDone } from "../../api/types.ts";
-import { count } from "../../numbers.ts";
+import { count, plural } from "../../numbers.ts";
 import { Dialog, Empty, Panel, Problem, Shown, Table } from "../../shell/parts.tsx";
 import { about } from "../../shell/session.ts";
 import { clock } from "../../times.ts";
@@ -54,6 +54,11 @@ function Service({ service, onDone }: { service: string; onDone: () => void }) {
     const next = new Set(selected);
     if (!next.delete(id)) next.add(id);
     setSelected(next);
+  };
+  // What is acted on is in sight.
+  const turn = (to: Cursor[]) => {
+    setAfters(to);
+    setSelected(new Set());
   };
   const act = (action: "retry" | "drop") => {
     setAsking(false);
@@ -111,13 +116,18 @@ function Service({ service, onDone }: { service: string; onDone: () => void }) {
                 ))}
               </Table>
               <p class="tools">
+                {may && (
+                  <button type="button" class="quiet" onClick={() => setSelected(new Set(selected.size > 0 ? [] : value.letters.map(({ id }) => id)))}>
+                    {selected.size > 0 ? "Select none" : `Select ${value.letters.length === 1 ? "it" : `all ${count(value.letters.length)}`}`}
+                  </button>
+                )}
                 {afters.length > 0 && (
-                  <button type="button" onClick={() => setAfters(afters.slice(0, -1))}>
+                  <button type="button" onClick={() => turn(afters.slice(0, -1))}>
                     Page before
                   </button>
                 )}
                 {value.next !== null && (
-                  <button type="button" onClick={() => setAfters([...afters, value.next as Cursor])}>
+                  <button type="button" onClick={() => turn([...afters, value.next as Cursor])}>
                     Next page
                   </button>
                 )}
@@ -140,8 +150,8 @@ function Service({ service, onDone }: { service: string; onDone: () => void }) {
         </Dialog>
       )}
       {asking && (
-        <Dialog title={`Drop ${count(selected.size)} dead letters?`} onClose={() => setAsking(false)}>
-          <p>They are deleted, and nothing will handle their changes.</p>
+        <Dialog title={`Drop ${plural(selected.size, "dead letter")}?`} onClose={() => setAsking(false)}>
+          <p>{selected.size === 1 ? "It is deleted, and nothing will handle its change." : "They are deleted, and nothing will handle their changes."}</p>
           <div class="actions">
             <button type="button" class="danger" onClick={() => act("drop")}>
               Drop {count(selected.size)}

@@ -15,13 +15,15 @@ import { ItemValue } from "../../values/Value.tsx";
 
 type Change = Changes["events"][number];
 const MOST = 200;
+/** Tables get streams while one watches. */
+const EVERY = 5000;
 const WORDS = { INSERT: ["+", "new"], MODIFY: ["±", "changed"], REMOVE: ["−", "gone"] } as const;
 
 const followed = signal("");
 const kept = signal<{ events: Change[]; skipped: number; seen: number }>({ events: [], skipped: 0, seen: 0 });
 
 export function Tail() {
-  const tables = useLoaded(() => api<Tables>("tables"), []);
+  const tables = useLoaded(() => api<Tables>("tables"), [], EVERY);
   return (
     <Shown loaded={tables}>
       {(value) => {

@@ -3,11 +3,13 @@ import { useState } from "preact/hooks";
 import { useLoaded } from "../../api/loaded.ts";
 import { api, RequestError } from "../../api/requests.ts";
 import type { Delete, Row, Table } from "../../api/types.ts";
-import { count, dollars, ratio } from "../../numbers.ts";
+import { count, dollars, plural, ratio } from "../../numbers.ts";
 import { Dialog, Problem, Shown } from "../../shell/parts.tsx";
 import { canonical, summary } from "../../values/attribute.ts";
 
 const AT_ONCE = 1000;
+/** Keys that are named. */
+const NAMED = 8;
 
 export function BulkDelete({ table, rows, onClose, onDone }: {
   table: Table;
@@ -37,17 +39,23 @@ export function BulkDelete({ table, rows, onClose, onDone }: {
       .finally(() => setBusy(false));
   };
   return (
-    <Dialog title={`Delete ${count(rows.length)} rows of ${table.name}`} onClose={onClose}>
+    <Dialog title={`Delete ${plural(rows.length, "row")} of ${table.name}`} onClose={onClose}>
       <div>
         {whole.length < rows.length && <p class="notice">{count(rows.length - whole.length)} rows come from an index that does not have all of them. Open those one by one.</p>}
         {done ? (
-          <Outcome outcome={done} words="were deleted" />
+          <Outcome outcome={done} words={done.deleted === 1 ? "was deleted" : "were deleted"} />
         ) : (
           <Shown loaded={dry}>
             {(value) => (
               <>
                 <p class="muted">Nothing has been deleted yet. This is what would happen:</p>
                 <Outcome outcome={value} words="will be deleted" />
+                <ul class="chips">
+                  {whole.slice(0, NAMED).map(({ key }) => (
+                    <li class="chip">{summary({ M: key }, 90)}</li>
+                  ))}
+                  {whole.length > NAMED && <li class="muted">and {count(whole.length - NAMED)} more</li>}
+                </ul>
               </>
             )}
           </Shown>
@@ -57,7 +65,7 @@ export function BulkDelete({ table, rows, onClose, onDone }: {
       <div class="actions">
         {!done && (
           <button type="button" class="danger" disabled={busy || !dry.value || dry.value.deleted === 0} onClick={act}>
-            {busy ? "Deleting…" : `Delete ${dry.value ? count(dry.value.deleted) : ""} rows`}
+            {busy ? "Deleting…" : `Delete ${dry.value ? plural(dry.value.deleted, "row") : "rows"}`}
           </button>
         )}
       </div>
@@ -76,7 +84,7 @@ function Outcome({ outcome, words }: { outcome: Delete; words: string }) {
   return (
     <>
       <p>
-        <strong>{count(outcome.deleted)}</strong> rows {words}, for {ratio(outcome.units)} units, {dollars(outcome.dollars)}.
+        <strong>{count(outcome.deleted)}</strong> {outcome.deleted === 1 ? "row" : "rows"} {words}, for {ratio(outcome.units)} units, {dollars(outcome.dollars)}.
       </p>
       {keys("have changed since they were shown, and stay", outcome.changed)}
       {keys("are gone already", outcome.gone)}

@@ -6,7 +6,7 @@ import { api, RequestError } from "../../api/requests.ts";
 import type { Cursor, DeclaredClass, DeclaredPath, Examples, Page, PathField, PathRequest, Plan, Table } from "../../api/types.ts";
 import { count, dollars, plural, ratio } from "../../numbers.ts";
 import { CopyButton, Field, Panel, Problem } from "../../shell/parts.tsx";
-import { asked, type Asked, begun, choosePath, path as chosenPath, result } from "./chosen.ts";
+import { asked, type Asked, begun, choosePath, path as chosenPath, type Result, result } from "./chosen.ts";
 import { useSettled } from "./settled.ts";
 
 const MONTH_SECONDS = 30 * 86_400;
@@ -110,7 +110,7 @@ function Ask({ table, path }: { table: Table; path: DeclaredPath }) {
       </div>
       {missing.length > 0 && <p class="muted cost">Fill {missing.join(", ")}: the whole partition key is needed.</p>}
       {plan.error && plan.error.code !== "away" && <Problem error={plan.error} />}
-      {complete && plan.value && <Planned plan={plan.value} />}
+      {complete && plan.value && <Planned plan={plan.value} read={result.value && JSON.stringify(result.value.code) === settled ? result.value : undefined} />}
       {error && <Problem error={error} />}
     </form>
   );
@@ -118,10 +118,12 @@ function Ask({ table, path }: { table: Table; path: DeclaredPath }) {
 
 const perSecond = signal("10");
 
-function Planned({ plan }: { plan: Plan }) {
+/** `read`: the pages of this very request, which tell what it costs. */
+function Planned({ plan, read }: { plan: Plan; read: Result | undefined }) {
   const { estimate } = plan;
   const rate = Number(perSecond.value);
-  const month = (estimate.dollarsPerMillion / 1e6) * rate * MONTH_SECONDS;
+  const each = read ? read.dollars / read.pages : estimate.dollars;
+  const month = each * rate * MONTH_SECONDS;
   return (
     <>
       <p class="cost" aria-live="polite">
@@ -130,11 +132,19 @@ function Planned({ plan }: { plan: Plan }) {
           {plan.requests > 1 && `, ${count(plan.requests)} requests`}
         </span>
         <span>
-          {estimate.atMost ? "at most " : ""}
-          <strong>{ratio(estimate.units)}</strong> units for {plural(estimate.rows, "row")} of {count(estimate.rowBytes)} B
+          {read ? (
+            <>
+              <strong>{ratio(read.units / read.pages)}</strong> units a page
+            </>
+          ) : (
+            <>
+              {estimate.atMost ? "at most " : ""}
+              <strong>{ratio(estimate.units)}</strong> units for {plural(estimate.rows, "row")} of {count(estimate.rowBytes)} B
+            </>
+          )}
         </span>
         <span>
-          <strong>{dollars(estimate.dollarsPerMillion)}</strong> a million
+          <strong>{dollars(each * 1e6)}</strong> a million
         </span>
         <label class="check">
           <input type="number" class="short" min="0" step="any" aria-label="Requests a second" value={perSecond.value} onInput={(event) => (perSecond.value = event.currentTarget.value)} />
@@ -142,7 +152,7 @@ function Planned({ plan }: { plan: Plan }) {
             a second: <strong>{Number.isFinite(month) && month >= 0 ? dollars(month) : "–"}</strong> a month
           </span>
         </label>
-        <span class="muted">{estimate.source}</span>
+        <span class="muted">{read ? "as it was just read" : estimate.source}</span>
       </p>
       <details class="request">
         <summary>The request that it becomes</summary>

@@ -5,21 +5,34 @@ import { api } from "../../api/requests.ts";
 import type { DeclaredClass, Model, Table, Tables } from "../../api/types.ts";
 import { bytes, count } from "../../numbers.ts";
 import { Empty, Page, Shown, Tabs } from "../../shell/parts.tsx";
+import { about } from "../../shell/session.ts";
 import { ByPath } from "./ByPath.tsx";
 import { choose, table as chosenTable, way, type Way } from "./chosen.ts";
 import { Raw } from "./Raw.tsx";
 import { ResultPanel } from "./ResultPanel.tsx";
 import { Structure } from "./Structure.tsx";
 
+/** Tables come and go, and their counts with them. */
+const EVERY = 5000;
+
 export function Data() {
-  const tables = useLoaded(() => api<Tables>("tables"), []);
+  const tables = useLoaded(() => api<Tables>("tables"), [], EVERY);
   const model = useLoaded(() => api<Model>("model"), []);
   return (
     <Page title="Data">
       <Shown loaded={tables}>
         {(value) =>
           value.tables.length === 0 ? (
-            <Empty>This store has no tables yet. A table appears here as soon as a program creates one.</Empty>
+            <Empty>
+              This store has no tables yet. A table appears here as soon as a program creates one
+              {about.value!.endpoint && (
+                <>
+                  {" "}
+                  by the endpoint <code>{about.value!.endpoint}</code>
+                </>
+              )}
+              .
+            </Empty>
           ) : (
             <Browser tables={value.tables} model={model} />
           )
@@ -88,7 +101,7 @@ function rank(table: Table): number {
 function Chosen({ table, classes }: { table: Table; classes: DeclaredClass[] }) {
   const ways: { key: Way; title: string }[] = [
     ...(classes.some((each) => each.paths.length > 0) ? [{ key: "path" as const, title: "By access path" }] : []),
-    { key: "raw", title: "Query and scan" },
+    { key: "raw", title: "Query, scan, PartiQL" },
     { key: "structure", title: "Keys and indexes" },
   ];
   const chosen = ways.some(({ key }) => key === way.value) ? way.value : ways[0]!.key;

@@ -56,7 +56,10 @@ export function Editor({ item, keys, isNew, busy, onReview }: {
                     </option>
                   ))}
                 </select>
-                <Input line={line} label={`Value of ${label}`} readOnly={fixed} onInput={(text) => set(place, { text })} />
+                <div>
+                  <Input line={line} label={`Value of ${label}`} readOnly={fixed} onInput={(text) => set(place, { text })} />
+                  {HINTS[line.type] && <p class="muted">{HINTS[line.type]}</p>}
+                </div>
                 {line.isKey ? (
                   <span class="badge">key</span>
                 ) : (
@@ -86,6 +89,16 @@ export function Editor({ item, keys, isNew, busy, onReview }: {
     </form>
   );
 }
+
+/** How a value is written that is no plain text. */
+const HINTS: Partial<Record<TypeName, string>> = {
+  B: "base64",
+  SS: "one text a line",
+  NS: "one number a line",
+  BS: "one base64 a line",
+  L: "DynamoDB JSON",
+  M: "DynamoDB JSON",
+};
 
 function Input({ line, label, readOnly, onInput }: { line: Line; label: string; readOnly: boolean; onInput: (text: string) => void }) {
   if (line.type === "BOOL") {

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { useLoaded } from "../../api/loaded.ts";
 import { api, RequestError } from "../../api/requests.ts";
 import type { Key, Price, Run, Table } from "../../api/types.ts";
-import { count, dollars, ratio } from "../../numbers.ts";
+import { count, dollars, plural, ratio } from "../../numbers.ts";
 import { Field, Panel, Problem } from "../../shell/parts.tsx";
 import { EditError } from "../../values/edited.ts";
 import { begun, result } from "./chosen.ts";
@@ -54,7 +54,7 @@ export function Raw({ table }: { table: Table }) {
   };
 
   return (
-    <Panel title="Query and scan" tools={<span class="muted">A Query reads a partition, a Scan reads all of the table.</span>}>
+    <Panel title="Query, scan, PartiQL" tools={<span class="muted">A Query reads a partition, a Scan reads all of the table.</span>}>
       <form onSubmit={run} class="ask">
         <div class="fields">
           <Field label="Operation">
@@ -151,7 +151,7 @@ export function Raw({ table }: { table: Table }) {
               This page: <strong>{ratio(price.value.page.units)}</strong> units, <strong>{dollars(price.value.page.dollars)}</strong>
             </span>
             <span>
-              All {count(price.value.pages)} {price.value.pages === 1 ? "page" : "pages"}: {price.value.whole.atMost ? "at most " : ""}
+              In all, {plural(price.value.pages, "page")}: {price.value.whole.atMost ? "at most " : ""}
               <strong>{ratio(price.value.whole.units)}</strong> units, <strong>{dollars(price.value.whole.dollars)}</strong>, {count(price.value.whole.rows)} rows
             </span>
             <span class="muted">{price.value.whole.source}</span>

@@ -14,13 +14,14 @@ import { csv, download, jsonLines } from "./export.ts";
 import { RowDialog } from "./RowDialog.tsx";
 
 const MOST_ROWS = 200_000;
+const NONE: ReadonlySet<number> = new Set();
 
 export function ResultPanel({ classes }: { classes: DeclaredClass[] }) {
   const shown = result.value;
   const [wanted, setMode] = useState<Mode>("typed");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<RequestError>();
-  const [selected, setSelected] = useState<ReadonlySet<number>>(new Set());
+  const [selection, setSelection] = useState<{ of: object; rows: ReadonlySet<number> }>();
   const [open, setOpen] = useState<"code" | "delete" | "new" | number>();
   const stopped = useRef(false);
   const typed = shown?.rows.some((each) => each.class !== null) ?? false;
@@ -28,6 +29,9 @@ export function ResultPanel({ classes }: { classes: DeclaredClass[] }) {
   const columns = useMemo(() => (shown ? columnsOf(mode, shown.rows, shown.of, classes) : []), [mode, shown?.rows, classes]);
   if (!shown) return null;
   const { of: table, rows } = shown;
+  // Of another request's rows, nothing is selected here.
+  const selected = selection?.of === shown.request ? selection.rows : NONE;
+  const setSelected = (chosen: ReadonlySet<number>) => setSelection({ of: shown.request, rows: chosen });
 
   const more = async (pages: number) => {
     setBusy(true);
@@ -59,7 +63,7 @@ export function ResultPanel({ classes }: { classes: DeclaredClass[] }) {
   };
   const replace = (index: number, row: Row | null) => {
     result.value = { ...shown, rows: row === null ? rows.filter((_, place) => place !== index) : rows.map((each, place) => (place === index ? row : each)) };
-    if (row === null) setSelected(new Set());
+    if (row === null) setSelected(NONE);
   };
   const chosen = [...selected].filter((index) => index < rows.length).sort((left, right) => left - right);
   const exported = chosen.length > 0 ? chosen.map((index) => rows[index]!) : rows;
@@ -131,7 +135,7 @@ export function ResultPanel({ classes }: { classes: DeclaredClass[] }) {
           </>
         )}
         <span class="spacer" />
-        <span class="muted">Enter opens a row{table.editable ? ", space selects it" : ""}.</span>
+        <span class="muted">A double click or Enter opens a row{table.editable ? "; its box or the space bar selects it" : ""}.</span>
       </div>
       {error && <Problem error={error} />}
       {open === "code" && <CodeDialog asked={shown.code} onClose={() => setOpen(undefined)} />}
@@ -143,11 +147,15 @@ export function ResultPanel({ classes }: { classes: DeclaredClass[] }) {
           onDone={(left) => {
             const gone = new Set(chosen.map((index) => rows[index]!));
             result.value = { ...shown, rows: rows.filter((each) => !gone.has(each) || left(each)) };
-            setSelected(new Set());
+            setSelected(NONE);
           }}
         />
       )}
-      {open === "new" && <RowDialog table={table} row={null} onClose={() => setOpen(undefined)} onChanged={(row) => row && (result.value = { ...shown, rows: [row, ...rows] })} />}
+      {open === "new" && <RowDialog table={table} row={null} onClose={() => setOpen(undefined)} onChanged={(row) => {
+            if (row === null) return;
+            result.value = { ...shown, rows: [row, ...rows] };
+            setSelected(NONE);
+          }} />}
       {typeof open === "number" && rows[open] && <RowDialog table={table} row={rows[open]} onClose={() => setOpen(undefined)} onChanged={(row) => replace(open, row)} />}
     </Panel>
   );

@@ -5,7 +5,7 @@ import { bytes } from "../../numbers.ts";
 import { clipped, summary, typeOf } from "../../values/attribute.ts";
 
 /** As Python shows the value of a field that is not set. */
-const NOTHING = "None";
+export const NOTHING = "None";
 
 export type Mode = "typed" | "stored" | "json";
 

@@ -223,7 +223,7 @@ function draw(canvas: HTMLCanvasElement, width: number, labels: number, lines: L
   });
   pen.fillStyle = colour("--muted");
   const [first, last] = [now.columns[0]!, now.columns[now.columns.length - 1]!];
-  pen.fillText(clock(new Date(first.at)), Math.min(left, width - 130), height - 8);
+  pen.fillText(clock(new Date(Date.parse(first.at) - first.seconds * 1000)), Math.min(left, width - 130), height - 8);
   pen.textAlign = "right";
   pen.fillText(clock(new Date(last.at)), width, height - 8);
   pen.textAlign = "left";

@@ -47,7 +47,7 @@ function Shown({ now }: { now: Now }) {
         <Figure
           label="Store"
           value={now.store.bytes === null ? "–" : bytes(now.store.bytes)}
-          note={now.store.commitsPerSecond === null ? "" : `${ratio(now.store.commitsPerSecond)} commits/s${now.store.syncSeconds === null ? "" : `, sync ${seconds(now.store.syncSeconds)}`}`}
+          note={now.store.commitsPerSecond === null ? "" : `${ratio(now.store.commitsPerSecond)} commits/s${!now.store.syncSeconds ? "" : `, sync ${seconds(now.store.syncSeconds)}`}`}
         />
         {now.feeds.length > 0 && (
           <Figure
@@ -65,8 +65,12 @@ function Shown({ now }: { now: Now }) {
       <Charts now={now} />
       <div class="panels">
         {now.feeds.length > 0 && <FeedsPanel now={now} />}
-        {now.timers.length > 0 && <TimersPanel now={now} />}
-        {now.batches.length > 0 && <BatchesPanel now={now} />}
+        {now.timers.length + now.batches.length > 0 && (
+          <div>
+            {now.timers.length > 0 && <TimersPanel now={now} />}
+            {now.batches.length > 0 && <BatchesPanel now={now} />}
+          </div>
+        )}
       </div>
     </>
   );

@@ -96,7 +96,7 @@ export function Boosts() {
           return (
             <>
               <Panel title={`${count(boosts.length)} of ${count(partners.length)} partners are boosted`}>
-                <ul class="chips">
+                <ul class="chips even">
                   {partners.map((each) => {
                     const boost = found.get(each);
                     return (

@@ -76,7 +76,7 @@ export function Favourites() {
               body.restaurants.length === 0 ? (
                 <Empty>Nobody has marked a restaurant in this window yet.</Empty>
               ) : (
-                <div>
+                <div class="ranks">
                   <Table label="Top list" heads={[{ title: "", align: "right" }, { title: "Restaurant" }, { title: "Favourites", align: "right" }, { title: user }]}>
                     {body.restaurants.map((each, place) => (
                       <tr>
@@ -90,7 +90,9 @@ export function Favourites() {
                           <span class="lit" key={each.count}>
                             {count(each.count)}
                           </span>{" "}
-                          <span class="bar" aria-hidden="true" style={{ width: `${(each.count / body.restaurants[0]!.count) * 60}px` }} />
+                          <span class="track small" aria-hidden="true">
+                            <span style={{ width: `${(each.count / body.restaurants[0]!.count) * 100}%` }} />
+                          </span>
                         </td>
                         <td>
                           <button type="button" class="quiet" disabled={!may} onClick={() => toggle(each.restaurant)}>
@@ -106,54 +108,56 @@ export function Favourites() {
             }
           </Shown>
         </Panel>
-        <Panel title={`Counts of ${restaurant}`}>
-          <Field label="Restaurant">{(id) => <input id={id} value={restaurant} onChange={(event) => event.currentTarget.value && setRestaurant(event.currentTarget.value)} />}</Field>
-          <Shown loaded={counts}>
-            {(value) => (
-              <dl class="figures">
-                {value.map((each) => (
-                  <div class="figure">
-                    <dt>{windows.find(([key]) => key === each.window)?.[1] ?? each.window}</dt>
-                    <dd>
-                      <span class="number">
-                        <span class="lit" key={each.count}>
-                          {count(each.count)}
+        <div>
+          <Panel title={`Counts of ${restaurant}`}>
+            <Field label="Restaurant">{(id) => <input id={id} value={restaurant} onChange={(event) => event.currentTarget.value && setRestaurant(event.currentTarget.value)} />}</Field>
+            <Shown loaded={counts}>
+              {(value) => (
+                <dl class="figures">
+                  {value.map((each) => (
+                    <div class="figure">
+                      <dt>{windows.find(([key]) => key === each.window)?.[1] ?? each.window}</dt>
+                      <dd>
+                        <span class="number">
+                          <span class="lit" key={each.count}>
+                            {count(each.count)}
+                          </span>
                         </span>
-                      </span>
-                    </dd>
-                  </div>
-                ))}
-              </dl>
-            )}
-          </Shown>
-          <p class="tools">
-            <button type="button" class="main" disabled={!may} onClick={() => toggle(restaurant)}>
-              {marked.has(restaurant) ? `Unmark it for ${user}` : `Mark it for ${user}`}
-            </button>
-          </p>
-        </Panel>
-        <Panel title={`Favourites of ${user}`}>
-          <Field label="User">{(id) => <input id={id} value={user} onChange={(event) => event.currentTarget.value && setUser(event.currentTarget.value)} />}</Field>
-          <Shown loaded={mine}>
-            {({ body, calls, seconds }) => (
-              <div>
-                {body.items.length === 0 ? (
-                  <Empty>{user} has no favourites.</Empty>
-                ) : (
-                  <Table label="Favourites" heads={[{ title: "Restaurant" }, { title: "Since", align: "right" }]}>
-                    {body.items.map((each) => (
-                      <tr>
-                        <td>{each.restaurant}</td>
-                        <td class="right">{clock(new Date(each.since))}</td>
-                      </tr>
-                    ))}
-                  </Table>
-                )}
-                <Calls calls={calls} took={seconds} />
-              </div>
-            )}
-          </Shown>
-        </Panel>
+                      </dd>
+                    </div>
+                  ))}
+                </dl>
+              )}
+            </Shown>
+            <p class="tools">
+              <button type="button" class="main" disabled={!may} onClick={() => toggle(restaurant)}>
+                {marked.has(restaurant) ? `Unmark it for ${user}` : `Mark it for ${user}`}
+              </button>
+            </p>
+          </Panel>
+          <Panel title={`Favourites of ${user}`}>
+            <Field label="User">{(id) => <input id={id} value={user} onChange={(event) => event.currentTarget.value && setUser(event.currentTarget.value)} />}</Field>
+            <Shown loaded={mine}>
+              {({ body, calls, seconds }) => (
+                <div>
+                  {body.items.length === 0 ? (
+                    <Empty>{user} has no favourites.</Empty>
+                  ) : (
+                    <Table label="Favourites" heads={[{ title: "Restaurant" }, { title: "Since", align: "right" }]}>
+                      {body.items.map((each) => (
+                        <tr>
+                          <td>{each.restaurant}</td>
+                          <td class="right">{clock(new Date(each.since))}</td>
+                        </tr>
+                      ))}
+                    </Table>
+                  )}
+                  <Calls calls={calls} took={seconds} />
+                </div>
+              )}
+            </Shown>
+          </Panel>
+        </div>
       </div>
     </Page>
   );

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { useLoaded } from "../../api/loaded.ts";
 import { request, RequestError } from "../../api/requests.ts";
-import { count } from "../../numbers.ts";
+import { count, money } from "../../numbers.ts";
 import { Field, Page, Panel, Problem, Shown } from "../../shell/parts.tsx";
 import { about } from "../../shell/session.ts";
 import { away, clock } from "../../times.ts";
@@ -61,7 +61,7 @@ export function Goals() {
   const deposit = (goal: Goal, amount: number) =>
     send("/goals/events", {
       body: {
-        eventId: crypto.randomUUID(),
+        eventId: `console-${Date.now()}-${Math.random()}`,
         personId: person,
         goalId: goal.goalId,
         currentBalance: Math.round((goal.savedAmount + amount) * 100) / 100,
@@ -137,14 +137,14 @@ function GoalLine({ goal, batch, may, onDeposit, onChoose }: { goal: Goal; batch
         <strong>{goal.goalId}</strong>
         <span>
           <span class="lit" key={goal.savedAmount}>
-            {goal.savedAmount.toFixed(2)}
+            {money(goal.savedAmount)}
           </span>{" "}
-          of {goal.targetAmount.toFixed(2)}
+          of {money(goal.targetAmount)}
         </span>
         <span class="badge">{WORDS[goal.status] ?? goal.status}</span>
-        {pending && batch !== undefined && <span class="muted">batch: {batch.toFixed(2)}</span>}
+        {pending && batch !== undefined && <span class="muted">batch: {money(batch)}</span>}
         <span class="muted">
-          {(goal.specialRate * 100).toFixed(0)} %, {goal.month}
+          rate {(goal.specialRate * 100).toFixed(0)} %, month {goal.month}
         </span>
         <button type="button" class="quiet" disabled={!may} onClick={onDeposit}>
           Deposit {DEPOSIT}.00
@@ -153,7 +153,7 @@ function GoalLine({ goal, batch, may, onDeposit, onChoose }: { goal: Goal; batch
           {goal.chosen ? "★ chosen" : "☆ choose"}
         </button>
       </div>
-      <div class="progress" role="img" aria-label={`${goal.savedAmount.toFixed(2)} of ${goal.targetAmount.toFixed(2)}`}>
+      <div class="progress" role="img" aria-label={`${money(goal.savedAmount)} of ${money(goal.targetAmount)}`}>
         <span class="batch" style={{ width: share(sure) }} />
         <span class="pending" style={{ width: share(goal.savedAmount - sure) }} />
       </div>

@@ -104,9 +104,11 @@ export function Pricing() {
             }}
           />
           <div class="ticks" aria-hidden="true">
+            <span class="tick-first">10 min ago</span>
             <span class="tick-now" style={{ left: "50%" }}>
               now
             </span>
+            <span class="tick-last">in 10 min</span>
             {[...new Set(due.map((each) => place(each, now)))].map((left) => (
               <span style={{ left: `${left}%` }}>▲</span>
             ))}
@@ -123,7 +125,7 @@ export function Pricing() {
         </div>
         <Shown loaded={one}>
           {(price) => (
-            <p class="cost" aria-live="polite">
+            <p class="cost answer" aria-live="polite">
               <span>
                 {product} costs{" "}
                 <strong class="lit" key={price.amount}>
@@ -135,61 +137,59 @@ export function Pricing() {
           )}
         </Shown>
       </Panel>
-      <div class="panels">
-        <Panel title={`The first ${SHOWN} products of store ${store}`} wide tools={<span class="muted">framed: differs from now. Choose one to see it above.</span>}>
-          <Shown loaded={shown}>
-            {({ body, calls, seconds }) =>
-              body.items.length === 0 ? (
-                <Empty>The store has no prices at this instant.</Empty>
-              ) : (
-                <div>
-                  <ul class="price-grid">
-                    {body.items.map((each) => {
-                      const differs = prices.has(each.product) && prices.get(each.product) !== each.amount;
-                      return (
-                        <li key={each.product}>
-                          <button
-                            type="button"
-                            key={each.amount}
-                            class={`price lit ${differs ? "differs" : ""}`}
-                            aria-pressed={each.product === product}
-                            title={`since ${clock(new Date(each.effectiveFrom))}`}
-                            onClick={() => setProduct(each.product)}
-                          >
-                            <span>{each.product}</span>
-                            <span>
-                              {differs && <span class="visually-hidden">differs from now: </span>}
-                              {each.amount.toFixed(2)}
-                            </span>
-                          </button>
-                        </li>
-                      );
-                    })}
-                  </ul>
-                  <Calls calls={calls} took={seconds} />
-                </div>
-              )
-            }
-          </Shown>
-        </Panel>
-        <Panel title={`${count(due.length)} changes are due`} wide>
-          {due.length === 0 ? (
-            <Empty>Nothing is scheduled for this store. Raise a price, and watch it take effect.</Empty>
-          ) : (
-            <Table label="Changes that are due" heads={[{ title: "Product" }, { title: "Now", align: "right" }, { title: "Then", align: "right" }, { title: "At", align: "right" }, { title: "", align: "right" }]}>
-              {due.map((each) => (
-                <tr>
-                  <td>{each.product}</td>
-                  <td class="right">{prices.get(each.product)?.toFixed(2) ?? "–"}</td>
-                  <td class="right">{each.action === "DELETE" ? "gone" : each.amount?.toFixed(2)}</td>
-                  <td class="right">{clock(new Date(each.effectiveAt))}</td>
-                  <td class="right">{away(new Date(each.effectiveAt), now)}</td>
-                </tr>
-              ))}
-            </Table>
-          )}
-        </Panel>
-      </div>
+      <Panel title={`The first ${SHOWN} products of store ${store}`} tools={<span class="muted">Choose one to see it above.{!isNow && " Framed: not its price of now."}</span>}>
+        <Shown loaded={shown}>
+          {({ body, calls, seconds }) =>
+            body.items.length === 0 ? (
+              <Empty>The store has no prices at this instant.</Empty>
+            ) : (
+              <div>
+                <ul class="price-grid">
+                  {body.items.map((each) => {
+                    const differs = prices.has(each.product) && prices.get(each.product) !== each.amount;
+                    return (
+                      <li key={each.product}>
+                        <button
+                          type="button"
+                          key={each.amount}
+                          class={`price lit ${differs ? "differs" : ""}`}
+                          aria-pressed={each.product === product}
+                          title={`since ${clock(new Date(each.effectiveFrom))}`}
+                          onClick={() => setProduct(each.product)}
+                        >
+                          <span>{each.product}</span>
+                          <span>
+                            {differs && <span class="visually-hidden">differs from now: </span>}
+                            {each.amount.toFixed(2)}
+                          </span>
+                        </button>
+                      </li>
+                    );
+                  })}
+                </ul>
+                <Calls calls={calls} took={seconds} />
+              </div>
+            )
+          }
+        </Shown>
+      </Panel>
+      <Panel title={due.length === 1 ? "1 change is due" : `${count(due.length)} changes are due, ▲ above`}>
+        {due.length === 0 ? (
+          <Empty>Nothing is scheduled for this store. Raise a price, and watch it take effect.</Empty>
+        ) : (
+          <Table label="Changes that are due" heads={[{ title: "Product" }, { title: "Now", align: "right" }, { title: "Then", align: "right" }, { title: "At", align: "right" }, { title: "", align: "right" }]}>
+            {due.map((each) => (
+              <tr>
+                <td>{each.product}</td>
+                <td class="right">{prices.get(each.product)?.toFixed(2) ?? "–"}</td>
+                <td class="right">{each.action === "DELETE" ? "gone" : each.amount?.toFixed(2)}</td>
+                <td class="right">{clock(new Date(each.effectiveAt))}</td>
+                <td class="right">{away(new Date(each.effectiveAt), now)}</td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      </Panel>
     </Page>
   );
 }

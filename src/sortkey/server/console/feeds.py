@@ -31,8 +31,10 @@ from sortkey.model.errors import ModelError
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.sessions.async_session import AsyncSession
 from sortkey.model.sessions.pattern_steps import context_of, unmetered
+from sortkey.patterns.schedules import Occurrence
 from sortkey.patterns.timer_book import OVERDUE, Timer, day_of, days
 from sortkey.server.console.access import Viewer
+from sortkey.server.console.data.rows import shown as fields_shown
 from sortkey.server.console.routes import (
     Body,
     Message,
@@ -58,6 +60,8 @@ ACTED_ON: Final = 100
 DAYS: Final = 31
 DUE: Final = 500
 """Timers that are shown."""
+DUE_ITEMS: Final = 50
+"""Items of one timer that are shown."""
 SILENT_SECONDS: Final = 2 * LEASE_SECONDS
 """After so long without a renewal, a follower has stopped, also one with longer leases: it renews each five times."""
 LOOK_SECONDS: Final = 5.0
@@ -155,12 +159,30 @@ class TimerShown(Message):
     schedule: str
     service: str
     group: dict[str, Any]
+    occurrence: str
     at: str
     overdue: bool
 
 
 class TimersShown(Message):
     timers: list[TimerShown]
+    more: bool
+
+
+class TimerItemsRequest(Body):
+    service: str
+    schedule: str
+    occurrence: str
+    at: datetime
+
+
+class TimerItem(Message):
+    class_: str = msgspec.field(name="class")
+    fields: dict[str, str]
+
+
+class TimerItems(Message):
+    items: list[TimerItem]
     more: bool
 
 
@@ -182,6 +204,7 @@ class FeedBook:
             "letters": Route(LettersRequest, self.letters),
             "letters/act": Route(ActRequest, self.act),
             "timers": Route(TimersRequest, self.timers),
+            "timers/items": Route(TimerItemsRequest, self.timer_items),
         }
 
     @property
@@ -400,6 +423,22 @@ class FeedBook:
         found.sort(key=lambda each: each.at)
         return TimersShown(found[:DUE], more or len(found) > DUE)
 
+    async def timer_items(self, viewer: Viewer, wanted: TimerItemsRequest) -> TimerItems:
+        """What a timer's handler would be given now."""
+        service = self._service(viewer, wanted.service)
+        feed = next((each for each in service.feeds if isinstance(each, Timers) and each.name == wanted.schedule), None)
+        if feed is None:
+            raise missing(f"There is no schedule {wanted.schedule!r}.")
+        if wanted.at.utcoffset() is None:
+            raise invalid("at has a time zone.")
+        due = feed.schedule.due(self._session, Occurrence(wanted.occurrence, wanted.at))
+        found: list[TimerItem] = []
+        async for item in due.items():
+            if len(found) == DUE_ITEMS:
+                return TimerItems(found, True)
+            found.append(TimerItem(type(item).__name__, fields_shown(item)))
+        return TimerItems(found, False)
+
     async def due(self, feed: Timers[Any], number: int, limit: int) -> list[Timer]:
         """The timers of the next days, with those that are overdue, of all shards."""
         today = day_of(self._now)
@@ -431,6 +470,7 @@ class FeedBook:
             feed.name,
             service.name,
             msgspec.to_builtins(group, enc_hook=str),
+            timer.group,
             instant_text(timer.at),
             timer.at < self._now,
         )

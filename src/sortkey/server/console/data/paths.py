@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sortkey.client.boto3_shapes import convert_member, to_dynamodb_json
-from sortkey.model.costs.explain import explain, read_dollars_per_million
+from sortkey.model.costs.explain import GUESSED_BYTES, explain, read_dollars_per_million
 from sortkey.model.fields.field_texts import text_of
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.sessions.async_session import AsyncSession
@@ -112,7 +112,7 @@ class PathBrowser:
             _limited(requests, wanted)[0],
             path.layout.index,
             len(requests.each),
-            self._estimate(path),
+            await self._estimate(path, len(requests.each), wanted.first),
             repr(path),
         )
 
@@ -121,11 +121,25 @@ class PathBrowser:
             raise invalid(f"first is from 1 to {PAGE_ROWS:,}, not {wanted.first}.")
         return context_of(self._session).adapt(self._declared.path(viewer, wanted))
 
-    def _estimate(self, path: AccessPath[Any]) -> Estimate:
-        found = explain(path, self._session.meter.reading(path.name))
+    async def _estimate(self, path: AccessPath[Any], requests: int, first: int) -> Estimate:
+        """Of one page. How many rows the partition has, nothing tells before it is read."""
+        description = await self._tables.describe(path.table)
+        index = path.layout.index
+        mean = description.row_bytes(index)
+        rows = min(first * requests, description.rows(index) or first * requests)
+        found = explain(path, rows=rows, row_bytes=mean or GUESSED_BYTES)
         million = found.dollars_per_million
+        source = (
+            f"by the mean size of {'the table' if index is None else index}'s rows" if mean else "its size is a guess"
+        )
         return Estimate(
-            found.rows, found.row_bytes, found.units, million / _MILLION, million, found.source, found.at_most
+            found.rows,
+            found.row_bytes,
+            found.units,
+            million / _MILLION,
+            million,
+            source,
+            found.operation == "Query",
         )
 
     async def page(self, viewer: Viewer, wanted: PathRequest) -> Page:

@@ -176,8 +176,10 @@ class HeatRecorder:
         self._declared = declared
         self._findings = findings
         self._columns: deque[Column] = deque(maxlen=COLUMNS)
-        self._ends, self._last = counted.window()
-        self._at = monotonic()
+        self._ends, _ = counted.window()
+        # The first column has what this minute served before: what is the hottest is drawn, too.
+        self._last: Mapping[Any, Totals] = {}
+        self._at = self._ends - WINDOW_SECONDS
         self._numbers: dict[Name, int] = {}
         self._names: dict[int, Name] = {}
         self._next = 0

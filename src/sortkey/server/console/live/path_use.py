@@ -189,13 +189,8 @@ class PathUses:
         calls = reading.calls - before.calls
         per_call = (reading.seconds - before.seconds) / calls if calls else 0.0
         if calls >= FEW_CALLS and per_call >= SLOW_SECONDS:
-            units = (reading.read_units - before.read) / calls
             return Judgement(
-                "slow",
-                f"A call takes {per_call * 1000:,.0f} ms.",
-                f"Each reads {units:,.0f} units: ask for fewer rows at once, or by an index that projects less."
-                if units > 1
-                else None,
+                "slow", f"A call takes {per_call * 1000:,.0f} ms.", instead_of_slow(reading, before, calls)
             )
         return Judgement("ok")
 
@@ -208,6 +203,17 @@ class PathUses:
             if key.schema.name in words or key.schema.table in words
         ]
         return f"If it looks for some rows: {' or '.join(keys)}." if keys else None
+
+
+def instead_of_slow(reading: Reading, before: Totals, calls: int) -> str | None:
+    read = (reading.read_units - before.read) / calls
+    if reading.write_units - before.write > reading.read_units - before.read:
+        return "Each waits until its commit is on the disk: rows that are written together, as by put_many, share one."
+    return (
+        f"Each reads {read:,.0f} units: ask for fewer rows at once, or by an index that projects less."
+        if read > 1
+        else None
+    )
 
 
 def is_scan(path: str) -> bool:
