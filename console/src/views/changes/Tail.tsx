@@ -1,6 +1,6 @@
 // The live tail of a table's stream: each change as it comes, with the old and the new side by side.
 import { signal } from "@preact/signals";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { problems, useTail } from "../../api/live.ts";
 import { useLoaded } from "../../api/loaded.ts";
 import { api } from "../../api/requests.ts";
@@ -42,7 +42,10 @@ function Following({ table, tables }: { table: string; tables: string[] }) {
   const [paused, setPaused] = useState(false);
   const stopped = useRef(false);
   stopped.current = paused;
+  const [begun, setBegun] = useState(false);
+  useEffect(() => () => setBegun(false), [table]);
   useTail(table, (changes) => {
+    setBegun(true);
     if (stopped.current || changes.table !== followedNow(table)) return;
     const { events, skipped, seen } = kept.value;
     const known = new Set(events.map(({ id }) => id));
@@ -82,7 +85,7 @@ function Following({ table, tables }: { table: string; tables: string[] }) {
     >
       {problems.value.changes && <p class="notice">{problems.value.changes}</p>}
       {events.length === 0 ? (
-        <Empty>Waiting for a change of {table}. It appears here as soon as it is committed.</Empty>
+        <Empty>{begun ? `Waiting for a change of ${table}. It appears here as soon as it is committed.` : `Looking for the end of the stream of ${table}.`}</Empty>
       ) : (
         <ul class="changes-list" aria-label={`Changes of ${table}, newest first`} tabIndex={0}>
           {events.map((each) => (

@@ -18,7 +18,7 @@ from sortkey.http.connection import Stream
 from sortkey.model.errors import ModelError
 from sortkey.server.console.access import Viewer
 from sortkey.server.console.feeds import FeedBook
-from sortkey.server.console.live.changes import Changes, NoStream, StreamTail
+from sortkey.server.console.live.changes import Changes, NoStream, StreamTail, nothing_yet
 from sortkey.server.console.live.heat import HeatRecorder
 from sortkey.server.console.live.overview import OverviewSampler
 from sortkey.server.console.live.path_use import PathUses
@@ -92,6 +92,8 @@ class Broadcast:
         self._parts = parts
         self._subscribers: set[Subscriber] = set()
         self._tails: dict[str, asyncio.Task[None]] = {}
+        self._begun: set[str] = set()
+        """The tables whose tail has found its place in the stream."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._second = 0
 
@@ -127,6 +129,8 @@ class Broadcast:
         task.add_done_callback(self._tasks.discard)
         if subscriber.table is not None and subscriber.table not in self._tails:
             self._tails[subscriber.table] = asyncio.create_task(self._follow(subscriber.table))
+        elif subscriber.table in self._begun:
+            subscriber.send("changes", _encode(nothing_yet(subscriber.table)))
 
     async def _greet(self, subscriber: Subscriber) -> None:
         """What there is now, before the next turn."""
@@ -165,6 +169,7 @@ class Broadcast:
         wanted = {each.table for each in self._subscribers}
         for table in [table for table in self._tails if table not in wanted]:
             self._tails.pop(table).cancel()
+            self._begun.discard(table)
 
     async def _publish(self, topic: str, subscribers: Sequence[Subscriber], whole: bool = False) -> None:
         """Send a topic's message: made once for all that see everything."""
@@ -202,11 +207,13 @@ class Broadcast:
         while True:
             try:
                 async for changes in self._parts.tail(table).messages():
+                    self._begun.add(table)
                     self._send_changes(table, changes)
             except NoStream as error:
                 self._tell(table, str(error))
             except _FAILURES as error:
                 self._tell(table, " ".join(str(error).split()))
+            self._begun.discard(table)
             await asyncio.sleep(RETRY_SECONDS)
 
     def _send_changes(self, table: str, changes: Changes) -> None:

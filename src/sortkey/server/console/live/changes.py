@@ -57,6 +57,10 @@ class Changes(Message):
     skipped: int
 
 
+def nothing_yet(table: str) -> Changes:
+    return Changes(table, [], 0)
+
+
 class NoStream(Exception):
     """The table has none; the message says so."""
 
@@ -73,8 +77,12 @@ class StreamTail:
         """The place in each shard; None at its end."""
 
     async def messages(self) -> AsyncIterator[Changes]:
-        """Until it is cancelled. Raises NoStream and StoreError."""
+        """Until it is cancelled. The first has no change: what is written after it is not missed.
+
+        Raises NoStream and StoreError.
+        """
         await self._find_shards("LATEST")
+        yield nothing_yet(self._table)
         looked = 0.0
         while True:
             records = [record for key in self._iterators for record in await self._records(key)]
