@@ -19,6 +19,8 @@ VALUES: dict[str, Any] = {
 }
 PK, SK = KeyAttribute("pk", "S"), KeyAttribute("sk", "S")
 
+NESTED = "Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes"
+
 
 def resolved(text: str, *sorts: KeyAttribute, partitions: KeyAttributes = (PK,)) -> KeyRange:
     return key_condition(text, Bindings({"#pk": "pk"}, VALUES)).resolve(partitions, sorts)
@@ -82,11 +84,9 @@ UNSUPPORTED = "Query key condition not supported"
             "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an "
             "empty string value. Key: pk",
         ),
-        (
-            "pk.a = :v OR x = :v",
-            "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: pk",
-        ),
-        ("pk = :v AND x.a = :v", "KeyConditionExpressions cannot have conditions on nested attributes"),
+        ("pk.a = :v", NESTED),
+        ("pk = :v AND x.a = :v", NESTED),
+        ("pk.a = :v OR x = :v", "Invalid operator used in KeyConditionExpression: OR"),
         (
             "pk = :v AND sk > :true",
             "Invalid KeyConditionExpression: Incorrect operand type for operator or function; "

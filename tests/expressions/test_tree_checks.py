@@ -28,7 +28,7 @@ def test_aws_lists_573_reserved_words() -> None:
         ("contains(a, :v) = :v", MISPLACED + "contains"),
         ("attribute_exists(contains(a, :v))", MISPLACED + "contains"),
         ("a = if_not_exists(a, b)", "The function is not allowed in a condition expression; function: if_not_exists"),
-        ("a[2147483648] = :v", "List index is not within the allowable range; index: [2147483648]"),
+        ("a[4294967295] = :v", "List index is not within the allowable range; index: [4294967295]"),
         # Of several errors, the first in the text; a function before its arguments.
         ("foo(status)", UNKNOWN + "foo"),
         ("size(status)", MISPLACED + "size"),

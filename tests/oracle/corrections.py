@@ -306,7 +306,10 @@ def errors_in_batches(request: Request, _ours: Answer, theirs: Answer) -> Answer
         return theirs
     responses = []
     for response in theirs["Responses"]:
-        error = response.get("Error", {})
-        message = BATCH_MESSAGES.get(error.get("Message", ""))
-        responses.append(response if message is None else response | {"Error": error | {"Message": message}})
+        if "Error" not in response:
+            responses.append(response)
+            continue
+        error = response["Error"]
+        message = BATCH_MESSAGES.get(error["Message"], error["Message"])
+        responses.append(response | {"Error": {"Code": error["Code"], "Message": message}})
     return theirs | {"Responses": responses}

@@ -62,7 +62,25 @@ class Answered:
         return theirs
 
 
-Difference = Rejected | Answered
+@dataclass(frozen=True)
+class Detected:
+    """An error of some operations says that it was detected, and then what DynamoDB Local says alone."""
+
+    id: str
+    why: str
+    operations: frozenset[str]
+    example: tuple[Request, ...]
+
+    def bare(self, request: Request, ours: Outcome) -> Outcome:
+        """Our error in the words that the other entries know. The service model's own words stay as they are."""
+        prefix = "1 validation error detected: "
+        if not isinstance(ours, OracleError) or request[0] not in self.operations:
+            return ours
+        words = ours.message.removeprefix(prefix)
+        return ours if words.startswith("Value ") and " at '" in words else OracleError(ours.code, words, ours.body)
+
+
+Difference = Rejected | Answered | Detected
 
 
 def _matches(texts: str, outcome: Outcome) -> bool:

@@ -22,6 +22,24 @@ def scan(**members: Any) -> tuple[Request]:
 
 DIFFERENCES: Final[tuple[Difference, ...]] = (
     Rejected(
+        id="parts-of-keys",
+        why="AWS's message for a condition on a part of an attribute, be it a key or not.",
+        ours=f"{VALIDATION}Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested "
+        "attributes",
+        theirs=f"{VALIDATION}KeyConditionExpressions cannot have conditions on nested attributes | "
+        f"{VALIDATION}Key attributes must be scalars; …",
+        example=(
+            (
+                "Query",
+                {
+                    "TableName": "plain",
+                    "KeyConditionExpression": "pk.a = :p",
+                    "ExpressionAttributeValues": {":p": {"S": "x"}},
+                },
+            ),
+        ),
+    ),
+    Rejected(
         id="key-condition-lacks-key",
         why="AWS names the key attribute that a query lacks.",
         ours=f"{VALIDATION}Query condition missed key schema element: …",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.oracle.difference import ANSWERED, Difference, Rejected, Request
+from tests.oracle.difference import ANSWERED, Detected, Difference, Rejected, Request
 
 KEY: Final = {"pk": {"S": "x"}}
 ORDER: Final = {"pk": {"S": "x"}, "sk": {"S": "y"}}
@@ -22,6 +22,47 @@ def get(**members: Any) -> tuple[Request]:
 
 
 DIFFERENCES: Final[tuple[Difference, ...]] = (
+    Detected(
+        id="detected",
+        why="What is invalid whatever the table holds, in a write of one item, and what a Query cannot select, AWS "
+        "reports as it does violations of its service model.",
+        operations=frozenset({"DeleteItem", "PutItem", "Query", "UpdateItem"}),
+        example=put({"SS": []}),
+    ),
+    Rejected(
+        id="sets-in-values",
+        why="In a write of one item, AWS does not say where among the values of an expression an invalid set is.",
+        ours=f"{INVALID}An … set  may not be empty | {INVALID}Binary sets should not be empty | "
+        f"{INVALID}Null attribute value types must have the value of true | "
+        f"{INVALID}Input collection …contains duplicates… | {VALIDATION}Input collection contains duplicates",
+        theirs=f"{VALIDATION}ExpressionAttributeValues contains invalid value: …",
+        example=(
+            (
+                "UpdateItem",
+                {
+                    "TableName": "plain",
+                    "Key": KEY,
+                    "UpdateExpression": "SET a = :a",
+                    "ExpressionAttributeValues": {":a": {"SS": []}},
+                },
+            ),
+        ),
+    ),
+    Rejected(
+        id="batch-keys",
+        why="AWS has one message for every item of a batch whose key is not the table's.",
+        ours=f"{VALIDATION}The provided key element does not match the schema",
+        theirs=f"{INVALID}Type mismatch for key | {VALIDATION}One of the required keys was not given a value | "
+        f"{VALIDATION}Invalid attribute value type",
+        example=(("BatchWriteItem", {"RequestItems": {"plain": [{"PutRequest": {"Item": {"a": {"S": "x"}}}}]}}),),
+    ),
+    Rejected(
+        id="list-indexes",
+        why="AWS accepts indexes of lists up to 4294967294.",
+        ours=f"{VALIDATION}The document path provided in the update expression is invalid for update | {ANSWERED}",
+        theirs=f"{VALIDATION}Invalid …Expression: List index is not within the allowable range; index: …",
+        example=get(ProjectionExpression="a[4294967294]"),
+    ),
     Rejected(
         id="serialization",
         why="AWS rejects JSON of a wrong type and names the type; DynamoDB Local converts it, or fails.",
@@ -33,7 +74,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
         id="request-model",
         why="AWS validates a request by its service model and reports all errors; DynamoDB Local reports some of them, "
         "each in its own words.",
-        ours=f"{VALIDATION}… validation error… detected: …",
+        ours=f"{VALIDATION}… validation error… detected: Value … | {VALIDATION}The … parameter is required for …",
         theirs=f"{VALIDATION}… | {BROKEN} | {ANSWERED}",
         example=get(ReturnConsumedCapacity="SOME"),
     ),
@@ -235,10 +276,9 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Rejected(
         id="token-mismatch",
-        why="DynamoDB Local's message is empty.",
-        ours="IdempotentParameterMismatchException: The request uses a client request token that was used before …",
-        theirs="IdempotentParameterMismatchException: "
-        " | IdempotentParameterMismatchException: Specified idempotent token was used with different …",
+        why="DynamoDB Local's message is empty, but that of ExecuteTransaction.",
+        ours="IdempotentParameterMismatchException: Specified idempotent token was used with different …",
+        theirs="IdempotentParameterMismatchException: ",
         example=tuple(
             (
                 "TransactWriteItems",

@@ -156,8 +156,8 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     ),
     Answered(
         id="errors-in-batches",
-        why="AWS's messages for the statements of a batch.",
-        local="Has messages of its own for a SELECT of other than one item, and for a missing table.",
+        why="AWS's messages for the statements of a batch, none of which returns the item that failed a condition.",
+        local="Has messages of its own for a SELECT of other than one item, and a missing table; returns the item.",
         corrected=corrections.errors_in_batches,
         example=(("BatchExecuteStatement", {"Statements": [{"Statement": "SELECT * FROM plain"}]}),),
     ),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
 from tests.oracle.canonical import canonical
-from tests.oracle.difference import Difference, Outcome, Rejected, Request
+from tests.oracle.difference import Detected, Difference, Outcome, Rejected, Request
 from tests.oracle.endpoint import OracleError
 
 SHOWN: Final = 8
@@ -102,6 +102,8 @@ class Pair:
             if isinstance(difference, Rejected):
                 if difference.excuses(request, ours, theirs):
                     return True
+            elif isinstance(difference, Detected):
+                ours = difference.bare(request, ours)
             else:
                 theirs = difference.correct(request, ours, theirs)
         return bool(comparable(request[0], ours) == comparable(request[0], theirs))

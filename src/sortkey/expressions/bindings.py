@@ -17,6 +17,7 @@ from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.tree import Path, Value
 from sortkey.values import errors, number
 from sortkey.values.attribute import AttributeValue, TooLarge, measure_value
+from sortkey.values.errors import InvalidRequest
 from sortkey.values.size import text_size
 
 DocumentPath = tuple[str | int, ...]
@@ -119,7 +120,7 @@ class Members:
 def _reject_unused(parameter: str, unused: list[str]) -> None:
     if unused:
         keys = ", ".join(_in_java_order(unused))
-        raise ValidationException(f"Value provided in {parameter} unused in expressions: keys: {{{keys}}}")
+        raise InvalidRequest(f"Value provided in {parameter} unused in expressions: keys: {{{keys}}}")
 
 
 def _in_java_order(keys: list[str]) -> list[str]:
@@ -140,7 +141,7 @@ def _java_hash(text: str) -> int:
 def _checked_names(names: dict[str, str]) -> dict[str, str]:
     parameter = "ExpressionAttributeNames"
     if not names:
-        raise ValidationException(f"{parameter} must not be empty")
+        raise InvalidRequest(f"{parameter} must not be empty")
     if len(names) > _MANY_NAMES and sum(map(len, names.values())) > limits.EXPRESSION_VALUES_BYTES:
         raise _too_large(parameter)
     for key, name in names.items():
@@ -149,7 +150,7 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
         if name and name.isascii() and len(name) < limits.ATTRIBUTE_NAME_BYTES:
             continue
         if error := name_error(name):
-            raise ValidationException(f"{parameter} contains invalid value: {error} for key {key}")
+            raise InvalidRequest(f"{parameter} contains invalid value: {error} for key {key}")
     return names
 
 
@@ -170,7 +171,7 @@ def _checked_values(values: dict[str, Any]) -> tuple[dict[str, AttributeValue], 
     """The canonical values, and their size together."""
     parameter = "ExpressionAttributeValues"
     if not values:
-        raise ValidationException(f"{parameter} must not be empty")
+        raise InvalidRequest(f"{parameter} must not be empty")
     checked = {}
     total = 0
     for key, value in values.items():
@@ -181,13 +182,19 @@ def _checked_values(values: dict[str, Any]) -> tuple[dict[str, AttributeValue], 
                 value, size = measure_value(value)
         except TooLarge:
             raise _too_large(parameter) from None
+        except InvalidRequest as error:
+            raise InvalidRequest(_invalid_value(parameter, key, error), error.message) from None
         except ValidationException as error:
-            raise ValidationException(f"{parameter} contains invalid value: {error.message} for key {key}") from None
+            raise ValidationException(_invalid_value(parameter, key, error)) from None
         checked[key] = value
         total += size
         if total > limits.EXPRESSION_VALUES_BYTES:
             raise _too_large(parameter)
     return checked, total
+
+
+def _invalid_value(parameter: str, key: str, error: ValidationException) -> str:
+    return f"{parameter} contains invalid value: {error.message} for key {key}"
 
 
 def _too_large(parameter: str) -> ValidationException:
@@ -208,14 +215,12 @@ def _canonical_scalar_size(value: Any) -> int | None:
 @lru_cache(maxsize=4096)
 def _check_placeholder(parameter: str, sign: str, key: str) -> None:
     if not key:
-        raise ValidationException(
-            f"{parameter} contains invalid key: The expression attribute map contains an empty key;"
-        )
+        raise InvalidRequest(f"{parameter} contains invalid key: The expression attribute map contains an empty key;")
     size = len(key.encode())
     if size > limits.PLACEHOLDER_BYTES:
         detail = f" size of key: {size}" if sign == "#" else ""
-        raise ValidationException(
+        raise InvalidRequest(
             f"{parameter} contains invalid key: The expression attribute map contains a key that is too long;{detail}"
         )
     if not _PLACEHOLDER[sign].fullmatch(key):
-        raise ValidationException(f'{parameter} contains invalid key: Syntax error; key: "{key}"')
+        raise InvalidRequest(f'{parameter} contains invalid key: Syntax error; key: "{key}"')

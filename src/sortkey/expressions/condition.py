@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from sortkey import limits
-from sortkey.errors import ValidationException
 from sortkey.expressions import errors
 from sortkey.expressions.bindings import Bindings
 from sortkey.expressions.compilation import Check, Compilation, CompiledOperand, Getter, cached_by_text, compile_operand
@@ -22,6 +21,7 @@ from sortkey.expressions.parser import parse_condition
 from sortkey.expressions.tree import Between, Call, Comparison, Junction, Membership, Not, Operand, Predicate
 from sortkey.expressions.tree import Condition as Tree
 from sortkey.values.attribute import ORDERED_TYPES, PREFIX_TYPES, AttributeValue, Item, compare, type_of
+from sortkey.values.errors import InvalidRequest
 
 Test = Callable[[Item, Bindings], bool]
 # In the order of DynamoDB's messages.
@@ -117,7 +117,7 @@ def condition(text: str, bindings: Bindings, parameter: Parameter) -> Condition:
     try:
         return _program(text).bind(bindings)
     except InvalidExpression as error:
-        raise ValidationException(f"Invalid {parameter}: {error}") from None
+        raise InvalidRequest(f"Invalid {parameter}: {error}") from None
 
 
 @cached_by_text

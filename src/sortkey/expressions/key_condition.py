@@ -16,7 +16,6 @@ from sortkey.expressions.compilation import CACHED_TEXTS, cached_by_text
 from sortkey.expressions.condition import CompiledCondition, compile_condition
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.parser import parse_condition
-from sortkey.expressions.paths import reject_nested_keys
 from sortkey.expressions.tree import (
     Between,
     Call,
@@ -84,16 +83,13 @@ class FastTerm(NamedTuple):
 class KeyCondition:
     """A well-formed condition; `resolve` checks it against the key of a table or index."""
 
-    __slots__ = ("_nested", "_terms")
+    __slots__ = ("_terms",)
 
-    def __init__(self, terms: Callable[[], dict[str, KeyTerm]], nested: frozenset[str]) -> None:
+    def __init__(self, terms: Callable[[], dict[str, KeyTerm]]) -> None:
         self._terms = terms
-        self._nested = nested
 
     def resolve(self, partitions: KeyAttributes, sorts: KeyAttributes) -> KeyRange:
         keys = partitions + sorts
-        if self._nested:
-            reject_nested_keys(self._nested, (key.name for key in keys))
         terms = self._terms()
         _check_count(len(terms), len(keys))
         for key in keys[: max(len(terms), len(partitions))]:
@@ -142,13 +138,13 @@ def _leading_value(term: KeyTerm, key: KeyAttribute, last: KeyAttribute) -> Attr
 def key_condition(text: str, bindings: Bindings) -> KeyCondition:
     terms = _fast_terms(text, bindings)
     if terms is not None:
-        return KeyCondition(lambda: terms, frozenset())
+        return KeyCondition(lambda: terms)
     try:
         tree, program = _compiled(text)
-        nested = program.bind(bindings).nested
+        program.bind(bindings)
     except InvalidExpression as error:
         raise ValidationException(f"Invalid KeyConditionExpression: {error}") from None
-    return KeyCondition(lambda: _terms(tree, bindings), nested)
+    return KeyCondition(lambda: _terms(tree, bindings))
 
 
 @cached_by_text
@@ -257,7 +253,9 @@ def _term_with_path(operator: str, operands: list[Operand], bindings: Bindings) 
         raise ValidationException(f"Invalid condition in KeyConditionExpression: {error}")
     path = bindings.path(paths[0])
     if len(path) > 1:
-        raise ValidationException("KeyConditionExpressions cannot have conditions on nested attributes")
+        raise ValidationException(
+            "Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes"
+        )
     values = tuple(bindings.value(operand) for operand in operands if isinstance(operand, Value))
     return KeyTerm(str(path[0]), operator, values)
 

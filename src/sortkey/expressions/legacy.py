@@ -75,7 +75,7 @@ def key_conditions(conditions: Mapping[str, Mapping[str, Any]]) -> KeyCondition:
         name: KeyTerm(name, _KEY_OPERATORS.get(operator, operator), arguments)
         for name, (operator, arguments) in compared.items()
     }
-    return KeyCondition(lambda: terms, frozenset())
+    return KeyCondition(lambda: terms)
 
 
 def attributes_to_get(names: Sequence[str]) -> Projection:

@@ -58,7 +58,7 @@ from sortkey.expressions.tree import (
     Value,
 )
 from sortkey.expressions.tree import Delete as DeleteElements
-from sortkey.expressions.tree_checks import LARGEST_INDEX, PREDICATES, UPDATE_FUNCTIONS
+from sortkey.expressions.tree_checks import PREDICATES, UPDATE_FUNCTIONS
 
 DEEPEST: Final = 100
 """Parentheses, calls, lists and NOTs that are open. A level takes three calls here, and one where trees are walked."""
@@ -92,6 +92,9 @@ _RETURNING: Final[dict[tuple[str, str], Returning]] = {
     ("MODIFIED", "OLD"): "UPDATED_OLD",
     ("MODIFIED", "NEW"): "UPDATED_NEW",
 }
+LARGEST_INDEX: Final = 2**31 - 1
+"""Of a list in a statement; expressions may have larger ones."""
+_EMPTY_COMPONENT: Final = "Path component cannot be an empty string"
 _INDEX_DIGITS: Final = len(str(LARGEST_INDEX))
 _NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
 _ARN: Final = "arn:"
@@ -190,8 +193,10 @@ class _Parser:
                 raise ValidationException("Unsupported operation in transaction.")
             case "name" if self._next.type == "end":
                 raise ValidationException("Unsupported operation: VariableReference")
-            case _:
+            case "end":
                 raise self._unexpected()
+            case _:
+                raise not_well_formed("Expected data manipulation")
         self._accept(";")
         self._expect("end")
         spot = (source.start, source.end)
@@ -495,7 +500,7 @@ class _Parser:
                 self._position -= 1
                 raise self._unexpected()
             if not token.value:
-                raise ValidationException("Path component cannot be an empty string")
+                raise ValidationException(_EMPTY_COMPONENT)
             if token.value in members:
                 raise ValidationException(f"Duplicate keys in tuple. Key: {token.value} {place(self._text, token)}")
             self._expect(":")
@@ -657,7 +662,7 @@ class _Parser:
     def _name(self, token: Token) -> str:
         name = token.value
         if not name:
-            raise ValidationException("Path component cannot be an empty string")
+            raise ValidationException(_EMPTY_COMPONENT)
         if name[0] != "#":
             return name
         # In a path, that would be a placeholder.
@@ -673,6 +678,8 @@ def _is_condition(node: Node) -> bool:
 
 
 def _check_name(name: str) -> None:
+    if not name:
+        raise ValidationException(_EMPTY_COMPONENT)
     if not name.startswith(_ARN) and not _NAME.fullmatch(name):
         raise ValidationException(
             "Table name should be within the length [3, 255] and only contain 'a-z', 'A-Z', '0-9', '-', '_', '.'."

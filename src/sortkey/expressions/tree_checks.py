@@ -25,7 +25,7 @@ from sortkey.expressions.tree import (
 PREDICATES: Final = frozenset({"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains"})
 UPDATE_FUNCTIONS: Final = frozenset({"if_not_exists", "list_append"})
 _FUNCTIONS: Final = PREDICATES | UPDATE_FUNCTIONS | {"size"}
-LARGEST_INDEX: Final = 2**31 - 1
+LARGEST_INDEX: Final = 2**32 - 2
 
 
 def check_path(path: Path) -> None:

@@ -21,7 +21,7 @@ from sortkey.expressions.tree import Action, Add, Arithmetic, Call, Delete, Oper
 from sortkey.limits import ITEM_BYTES
 from sortkey.values import number
 from sortkey.values.attribute import SET_TYPES, AttributeValue, Item, normalise_value, type_of
-from sortkey.values.errors import UPDATED_ITEM_TOO_LARGE
+from sortkey.values.errors import UPDATED_ITEM_TOO_LARGE, InvalidRequest
 from sortkey.values.size import value_size
 
 Compute = Callable[[Item, Bindings], AttributeValue]
@@ -160,7 +160,7 @@ def update(text: str, bindings: Bindings) -> Update:
     try:
         return _program(text).bind(bindings)
     except InvalidExpression as error:
-        raise ValidationException(f"Invalid UpdateExpression: {error}") from None
+        raise InvalidRequest(f"Invalid UpdateExpression: {error}") from None
 
 
 @cached_by_text

@@ -173,7 +173,7 @@ class _Walk:
 
     def null(self, content: Any) -> bool:
         if not self.flag(content):
-            raise ValidationException(errors.NULL_NOT_TRUE)
+            raise errors.InvalidRequest(errors.NULL_NOT_TRUE)
         return True
 
     def list(self, content: Any) -> Any:
@@ -224,7 +224,7 @@ class _Walk:
         if not isinstance(content, list):
             raise errors.wrong_type(errors.LIST, content)
         if not content:
-            raise ValidationException(errors.EMPTY_SET[tag])
+            raise errors.InvalidRequest(errors.EMPTY_SET[tag])
         self.expect(len(content))
         seen: set[str] = set()
         for each in content:

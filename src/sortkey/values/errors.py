@@ -62,6 +62,19 @@ _SCALAR_REJECTED: Final = {
 }
 
 
+class InvalidRequest(ValidationException):
+    """The request is invalid, whatever the table holds. To clients it is a ValidationException like any other."""
+
+    def __init__(self, message: str, detected: str | None = None) -> None:
+        """`detected` is the message of operations that report it in the service model's words, if it is another."""
+        super().__init__(message)
+        self.detected = f"1 validation error detected: {detected or message}"
+
+    @property
+    def code(self) -> str:
+        return ValidationException.__name__
+
+
 def not_a_number(text: str) -> ValidationException:
     return ValidationException(f"{NOT_A_NUMBER}: {text}" if text else NOT_A_NUMBER)
 
@@ -77,10 +90,10 @@ def not_a_value(content: Any) -> DynamoDBError:
 def duplicates(tag: str, members: list[str | None]) -> ValidationException:
     """Each type of set has its own message; the missing blank before "of type" is DynamoDB's."""
     if tag == "NS":
-        return ValidationException("Input collection contains duplicates")
+        return InvalidRequest("Input collection contains duplicates")
     listed = ", ".join("null" if member is None else member for member in members)
     ending = "of type BS contains duplicates." if tag == "BS" else " contains duplicates."
-    return ValidationException(f"{_INVALID}Input collection [{listed}]{ending}")
+    return InvalidRequest(f"{_INVALID}Input collection [{listed}]{ending}")
 
 
 def wrong_type(expected: str, content: Any) -> SerializationException:

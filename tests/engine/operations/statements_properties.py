@@ -193,7 +193,7 @@ def asked(database: Database, operation: str, values: dict[str, Any], **members:
     try:
         answer = database.call(operation, request | ({"ExpressionAttributeValues": used} if used else {}))
     except DynamoDBError as error:
-        return error.code, PARAMETER.sub("", error.message)
+        return error.code, PARAMETER.sub("", error.message.removeprefix("1 validation error detected: "))
     found = answer.get("Items", [answer["Attributes"]] if "Attributes" in answer else [])
     return "answer", (found, answer["ConsumedCapacity"]["CapacityUnits"])
 

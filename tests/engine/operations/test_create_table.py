@@ -111,7 +111,7 @@ def test_settings_are_shown_as_they_were_given(call: Call) -> None:
             SSESpecification={"Enabled": True, "KMSMasterKeyId": "1234"},
             TableClass="STANDARD_INFREQUENT_ACCESS",
             DeletionProtectionEnabled=True,
-            OnDemandThroughput={"MaxReadRequestUnits": 7, "MaxWriteRequestUnits": -1},
+            OnDemandThroughput={"MaxReadRequestUnits": 7, "MaxWriteRequestUnits": 8},
             WarmThroughput={"ReadUnitsPerSecond": 13_000},
         ),
     )
@@ -123,7 +123,7 @@ def test_settings_are_shown_as_they_were_given(call: Call) -> None:
     }
     assert shown["TableClassSummary"] == {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
     assert shown["DeletionProtectionEnabled"] is True
-    assert shown["OnDemandThroughput"] == {"MaxReadRequestUnits": 7, "MaxWriteRequestUnits": -1}
+    assert shown["OnDemandThroughput"] == {"MaxReadRequestUnits": 7, "MaxWriteRequestUnits": 8}
     assert shown["WarmThroughput"] == {"ReadUnitsPerSecond": 13_000, "WriteUnitsPerSecond": 4_000, "Status": "ACTIVE"}
 
 
@@ -219,11 +219,11 @@ BILLING = [
     ),
     (
         {"BillingMode": None, "ProvisionedThroughput": UNITS, "OnDemandThroughput": {"MaxReadRequestUnits": 1}},
-        INVALID
-        + "Neither MaxReadRequestUnits nor MaxWriteRequestUnits can be specified when BillingMode is PROVISIONED",
+        INVALID + "MaxReadRequestUnits for OnDemandThroughput cannot be specified "
+        "when table BillingMode is PROVISIONED.",
     ),
     (
-        {"OnDemandThroughput": {"MaxReadRequestUnits": 0}},
+        {"OnDemandThroughput": {"MaxReadRequestUnits": -1}},
         INVALID + "Requested MaxReadRequestUnits for OnDemandThroughput for table is outside of valid range",
     ),
     (
@@ -331,7 +331,7 @@ OTHERS = [
     ),
     (
         {"StreamSpecification": {"StreamEnabled": False, "StreamViewType": "KEYS_ONLY"}},
-        INVALID + "Invalid StreamViewType: Stream StreamEnabled was false but a StreamViewType was present.",
+        INVALID + "Table is being created with a stream disabled, UpdateViewType should not be specified",
     ),
     (
         {"SSESpecification": {"Enabled": True, "SSEType": "AES256"}},

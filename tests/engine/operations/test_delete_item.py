@@ -32,7 +32,7 @@ def test_all_old_answers_with_the_item(call: Call) -> None:
 
 
 def test_other_return_values_are_for_updates(call: Call, expect_error: ExpectError) -> None:
-    with expect_error("ValidationException", "ReturnValues can only be ALL_OLD or NONE"):
+    with expect_error("ValidationException", "1 validation error detected: ReturnValues can only be ALL_OLD or NONE"):
         call("DeleteItem", TableName="table", Key=KEY, ReturnValues="ALL_NEW")
 
 

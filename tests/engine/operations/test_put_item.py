@@ -89,7 +89,7 @@ def test_all_old_answers_with_what_was_there(call: Call) -> None:
 @pytest.mark.usefixtures("films")
 @pytest.mark.parametrize("wanted", ["ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"])
 def test_other_return_values_are_for_updates(call: Call, expect_error: ExpectError, wanted: str) -> None:
-    with expect_error("ValidationException", "ReturnValues can only be ALL_OLD or NONE"):
+    with expect_error("ValidationException", "1 validation error detected: ReturnValues can only be ALL_OLD or NONE"):
         call("PutItem", TableName="films", Item={"id": s("1")}, ReturnValues=wanted)
 
 
@@ -142,6 +142,7 @@ def test_expected_is_the_old_condition(call: Call, expect_error: ExpectError) ->
 @pytest.mark.usefixtures("films")
 def test_expected_does_not_mix_with_expressions(call: Call, expect_error: ExpectError) -> None:
     message = (
+        "1 validation error detected: "
         "Can not use both expression and non-expression parameters in the same request: "
         "Non-expression parameters: {Expected} Expression parameters: {ConditionExpression}"
     )
@@ -157,7 +158,10 @@ def test_expected_does_not_mix_with_expressions(call: Call, expect_error: Expect
 
 @pytest.mark.usefixtures("films")
 def test_values_need_an_expression(call: Call, expect_error: ExpectError) -> None:
-    message = "ExpressionAttributeValues can only be specified when using expressions: ConditionExpression is null"
+    message = (
+        "1 validation error detected: "
+        "ExpressionAttributeValues can only be specified when using expressions: ConditionExpression is null"
+    )
     with expect_error("ValidationException", message):
         call("PutItem", TableName="films", Item={"id": s("1")}, ExpressionAttributeValues={":v": n(1)})
 

@@ -184,15 +184,16 @@ def test_count_has_no_items(call: Call) -> None:
     [
         (
             {"Select": "SPECIFIC_ATTRIBUTES"},
+            "1 validation error detected: "
             "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES",
         ),
         (
             {"Select": "COUNT", "ProjectionExpression": "v"},
-            "Cannot specify the ProjectionExpression when choosing to get only the Count",
+            "1 validation error detected: Cannot specify the ProjectionExpression when choosing to get only the Count",
         ),
         (
             {"Select": "ALL_ATTRIBUTES", "ProjectionExpression": "v"},
-            "Cannot specify the ProjectionExpression when choosing to get ALL_ATTRIBUTES",
+            "1 validation error detected: Cannot specify the ProjectionExpression when choosing to get ALL_ATTRIBUTES",
         ),
         (
             {"Select": "ALL_PROJECTED_ATTRIBUTES"},

@@ -252,14 +252,15 @@ def test_capacity(call: Call) -> None:
         "ReturnConsumedCapacity": "INDEXES",
         "ClientRequestToken": "once",
     }
-    both = {"CapacityUnits": 4.0, "WriteCapacityUnits": 4.0}
+    # Items are written twice, index rows once.
+    row = {"CapacityUnits": 2.0, "WriteCapacityUnits": 2.0}
     assert call("TransactWriteItems", **request)["ConsumedCapacity"] == [
         {
             "TableName": "first",
-            "CapacityUnits": 10.0,
-            "WriteCapacityUnits": 10.0,
+            "CapacityUnits": 8.0,
+            "WriteCapacityUnits": 8.0,
             "Table": {"CapacityUnits": 6.0, "WriteCapacityUnits": 6.0},
-            "GlobalSecondaryIndexes": {"by_city": both},
+            "GlobalSecondaryIndexes": {"by_city": row},
         }
     ]
     assert call("TransactWriteItems", **request)["ConsumedCapacity"] == [
@@ -270,6 +271,31 @@ def test_capacity(call: Call) -> None:
             "Table": {"CapacityUnits": 4.0, "ReadCapacityUnits": 4.0},
         }
     ]
+
+
+# The same request again is charged for the items of the first one, which may have changed since, or gone.
+def test_capacity_of_a_repeated_deletion(call: Call) -> None:
+    call("PutItem", TableName="first", Item={"id": s("1"), "v": s("x" * 9000)})
+    request = {
+        "TransactItems": [action("Delete", "first", {"id": s("1")})],
+        "ReturnConsumedCapacity": "TOTAL",
+        "ClientRequestToken": "once",
+    }
+    taken = [call("TransactWriteItems", **request)["ConsumedCapacity"] for _ in range(2)]
+    assert taken == [
+        [{"TableName": "first", "CapacityUnits": 18.0, "WriteCapacityUnits": 18.0}],
+        [{"TableName": "first", "CapacityUnits": 6.0, "ReadCapacityUnits": 6.0}],
+    ]
+
+
+# AWS ignores them, though it rejects them in requests for one item.
+def test_placeholders_without_expression_are_ignored(call: Call) -> None:
+    placeholders = {"ExpressionAttributeNames": {"#a": "a"}, "ExpressionAttributeValues": {":v": n(1)}}
+    item = put(id=s("1"))
+    item["Put"] |= placeholders
+    call("TransactWriteItems", TransactItems=[item])
+    key = {"TableName": "first", "Key": {"id": s("1")}, "ExpressionAttributeNames": {"#a": "a"}}
+    assert call("TransactGetItems", TransactItems=[{"Get": key}]) == {"Responses": [{"Item": {"id": s("1")}}]}
 
 
 def test_item_collection_metrics(call: Call) -> None:

@@ -218,6 +218,7 @@ def test_attribute_updates_is_the_old_update(call: Call) -> None:
 
 def test_two_generations_of_parameters_do_not_mix(call: Call, expect_error: ExpectError) -> None:
     message = (
+        "1 validation error detected: "
         "Can not use both expression and non-expression parameters in the same request: "
         "Non-expression parameters: {AttributeUpdates} Expression parameters: {UpdateExpression}"
     )
@@ -226,7 +227,9 @@ def test_two_generations_of_parameters_do_not_mix(call: Call, expect_error: Expe
 
 
 def test_every_value_must_be_used(call: Call, expect_error: ExpectError) -> None:
-    message = "Value provided in ExpressionAttributeValues unused in expressions: keys: {:w}"
+    message = (
+        "1 validation error detected: Value provided in ExpressionAttributeValues unused in expressions: keys: {:w}"
+    )
     with expect_error("ValidationException", message):
         update(call, "SET v = :v", {":v": n(1), ":w": n(2)})
 

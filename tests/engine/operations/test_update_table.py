@@ -178,6 +178,12 @@ def test_settings_change_one_by_one(call: Call) -> None:
     update(call, OnDemandThroughput={"MaxReadRequestUnits": 3})
     shown = update(call, OnDemandThroughput={"MaxWriteRequestUnits": 4})
     assert shown["OnDemandThroughput"] == {"MaxReadRequestUnits": 3, "MaxWriteRequestUnits": 4}
+    # The answer still has what removes a maximum.
+    removal = {"MaxReadRequestUnits": -1}
+    shown = call("UpdateTable", TableName="orders", OnDemandThroughput=removal)["TableDescription"]
+    assert shown["OnDemandThroughput"] == {"MaxReadRequestUnits": -1, "MaxWriteRequestUnits": 4}
+    shown = call("DescribeTable", TableName="orders")["Table"]
+    assert shown["OnDemandThroughput"] == {"MaxWriteRequestUnits": 4}
     assert shown["TableClassSummary"] == {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
     assert "SSEDescription" not in update(call, SSESpecification={"Enabled": False})
 

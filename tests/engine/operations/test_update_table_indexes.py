@@ -155,18 +155,6 @@ REJECTED: list[tuple[list[dict[str, Any]], dict[str, str], str, str]] = [
         "Invalid KeySchema: Some index key attribute have no definition",
     ),
     (
-        [{"Create": index("by_s", "s")}],
-        {"s": "S"},
-        "ValidationException",
-        INVALID + "AttributeDefinitions redefine s as S, which is N in the table",
-    ),
-    (
-        [{"Create": index("by_s", "s")}],
-        {"s": "N", "x": "S"},
-        "ValidationException",
-        INVALID + "Some AttributeDefinitions are not used. AttributeDefinitions: [s, x], keys used: [p, s, g]",
-    ),
-    (
         [{"Create": index("by_s", "s") | {"KeySchema": [*key_schema("s", "p"), *key_schema("g")]}}],
         {"s": "N", "p": "S", "g": "S"},
         "ValidationException",
@@ -208,6 +196,14 @@ def test_rejects(
     with expect_error(code, message):
         change(call, *updates, AttributeDefinitions=attributes(**types))
     assert call("DescribeTable", TableName="orders") == before
+
+
+# Another type of a known attribute, and attributes that no key uses, are ignored.
+@pytest.mark.usefixtures("indexed")
+def test_definitions_are_added_where_they_are_needed(call: Call) -> None:
+    definitions = call("DescribeTable", TableName="orders")["Table"]["AttributeDefinitions"]
+    change(call, {"Create": index("by_s", "s")}, AttributeDefinitions=attributes(s="S", x="S"))
+    assert call("DescribeTable", TableName="orders")["Table"]["AttributeDefinitions"] == definitions
 
 
 def test_a_table_has_twenty_global_indexes(call: Call, expect_error: ExpectError) -> None:

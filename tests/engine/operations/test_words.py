@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +23,9 @@ AT_LEAST: Final = "Member must have length greater than or equal to"
 AT_MOST: Final = "Member must have length less than or equal to"
 SUPPORTED: Final = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 START: Final = "The provided starting key is invalid"
+DETECTED: Final = "1 validation error detected: "
+DYNOXIDE: Final = "https://github.com/nubo-db/dynoxide"
+KEY: Final = {"pk": {"S": "x"}, "sk": {"S": "x"}}
 LARGEST: Final = {"N": f"9.{'9' * 37}E+125"}
 ARN: Final = "arn:aws:dynamodb:local:000000000000:table/none"
 LOCAL_QUERY: Final = {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": {":p": s("x")}}
@@ -45,6 +49,11 @@ def broken(value: str, path: str, *constraints: str) -> str:
     plural = "" if len(constraints) == 1 else "s"
     each = [f"Value '{value}' at '{path}' failed to satisfy constraint: {constraint}" for constraint in constraints]
     return f"{len(each)} validation error{plural} detected: {'; '.join(each)}"
+
+
+def hidden(path: str, constraint: str) -> str:
+    """Of operations that do not show the value, and spell members as the model does."""
+    return f"{DETECTED}Value at '{path}' failed to satisfy constraint: {constraint}"
 
 
 def table(*names: str) -> dict[str, Any]:
@@ -98,26 +107,164 @@ WORDS: Final = [
         reported("https://github.com/nubo-db/dynoxide/issues/11", "2026"),
     ),
     Words(
-        "Limit 0",
+        "Limit 0 of a Scan",
         "Scan",
         {"TableName": "tab", "Limit": 0},
         broken("0", "limit", "Member must have value greater than or equal to 1"),
         MODEL,
     ),
-    Words("an empty batch", "BatchGetItem", {"RequestItems": {}}, broken("{}", "requestItems", f"{AT_LEAST} 1"), MODEL),
+    Words(
+        "Limit 0 of a Query",
+        "Query",
+        {"TableName": "tab", "Limit": 0} | LOCAL_QUERY,
+        hidden("Limit", "Member must have value greater than or equal to 1"),
+        reported(f"{DYNOXIDE}/issues/11", "2026"),
+    ),
+    Words(
+        "an empty BatchGetItem",
+        "BatchGetItem",
+        {"RequestItems": {}},
+        hidden("RequestItems", f"{AT_LEAST} 1"),
+        reported(f"{DYNOXIDE}/pull/198", "2026, of 32 of 33 regions"),
+    ),
+    Words(
+        "an empty BatchWriteItem",
+        "BatchWriteItem",
+        {"RequestItems": {}},
+        "The requestItems parameter is required for BatchWriteItem",
+        reported(f"{DYNOXIDE}/pull/198", "2026, of 31 of 33 regions"),
+    ),
     Words(
         "no keys of a table",
         "BatchGetItem",
         {"RequestItems": {"tab": {"Keys": []}}},
-        broken("[]", "requestItems.tab.member.keys", f"{AT_LEAST} 1"),
-        MODEL,
+        hidden("RequestItems.tab.member.Keys", f"{AT_LEAST} 1"),
+        "as for too many",
     ),
     Words(
         "101 keys of one table",
         "BatchGetItem",
         {"RequestItems": {"tab": {"Keys": keys(101)}}},
-        broken("…", "requestItems.tab.member.keys", f"{AT_MOST} 100"),
-        MODEL,
+        hidden("RequestItems.tab.member.Keys", f"{AT_MOST} 100"),
+        reported(f"{DYNOXIDE}/issues/18", "2026"),
+    ),
+    Words(
+        "a projection of one table and attributes of another",
+        "BatchGetItem",
+        {
+            "RequestItems": {
+                "tab": {"Keys": [KEY], "ProjectionExpression": "pk"},
+                "other": {"Keys": [KEY], "AttributesToGet": ["pk"]},
+            }
+        },
+        "Can not use both expression and non-expression parameters in the same request: "
+        "Non-expression parameters: {AttributesToGet} Expression parameters: {ProjectionExpression}",
+        reported(f"{DYNOXIDE}/pull/127", "2026") + f"; {LOCAL}",
+    ),
+    Words(
+        "a key of another type, or none, in an item of a batch",
+        "BatchWriteItem",
+        {"RequestItems": {"tab": [{"PutRequest": {"Item": {"pk": {"N": "1"}, "sk": {"S": "x"}}}}]}},
+        "The provided key element does not match the schema",
+        reported(f"{DYNOXIDE}/issues/39", "2026"),
+    ),
+    Words(
+        "what is invalid without the table in PutItem, UpdateItem and DeleteItem: expressions and their placeholders, "
+        "sets, NULL, ReturnValues",
+        "DeleteItem",
+        {"TableName": "tab", "Key": KEY, "ConditionExpression": "a = b", "ExpressionAttributeNames": {"#st": "b"}},
+        f"{DETECTED}Value provided in ExpressionAttributeNames unused in expressions: keys: {{#st}}",
+        reported("https://github.com/floci-io/floci/issues/2893", "2026")
+        + "; "
+        + reported(f"{DYNOXIDE}/pull/152", "2026"),
+    ),
+    Words(
+        "the same, of a set among the values of an expression",
+        "UpdateItem",
+        {
+            "TableName": "tab",
+            "Key": KEY,
+            "UpdateExpression": "SET a = :a",
+            "ExpressionAttributeValues": {":a": {"SS": []}},
+        },
+        f"{DETECTED}One or more parameter values were invalid: An string set  may not be empty",
+        reported("https://github.com/ministackorg/ministack/issues/1038", "2026"),
+    ),
+    Words(
+        "the largest index of a list is 4294967294",
+        "UpdateItem",
+        {
+            "TableName": "tab",
+            "Key": KEY,
+            "UpdateExpression": "SET l[4294967295] = :v",
+            "ExpressionAttributeValues": {":v": n(1)},
+        },
+        f"{DETECTED}Invalid UpdateExpression: List index is not within the allowable range; index: [4294967295]",
+        reported("https://github.com/floci-io/floci/issues/3073", "2026"),
+    ),
+    Words(
+        "two wrong enumerations in UpdateItem: the first only",
+        "UpdateItem",
+        {"TableName": "tab", "Key": KEY, "ReturnValues": "X", "ReturnConsumedCapacity": "Y"},
+        broken(
+            "X",
+            "returnValues",
+            "Member must satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]",
+        ),
+        reported(f"{DYNOXIDE}/issues/83", "2026"),
+    ),
+    Words(
+        "what a Query, but not a Scan, cannot select",
+        "Query",
+        {"TableName": "tab", "Select": "COUNT", "ProjectionExpression": "pk"} | LOCAL_QUERY,
+        f"{DETECTED}Cannot specify the ProjectionExpression when choosing to get only the Count",
+        reported("https://github.com/ExtendDB/extenddb/pull/211", "2026"),
+    ),
+    Words(
+        "a part of a key attribute in a key condition",
+        "Query",
+        {
+            "TableName": "tab",
+            "KeyConditionExpression": "pk = :p AND sk.a = :p",
+            "ExpressionAttributeValues": {":p": s("x")},
+        },
+        "Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes",
+        reported(f"{DYNOXIDE}/pull/127", "2026"),
+    ),
+    Words(
+        "a view type of no stream in CreateTable",
+        "CreateTable",
+        table("a") | {"StreamSpecification": {"StreamEnabled": False, "StreamViewType": "NEW_IMAGE"}},
+        "One or more parameter values were invalid: "
+        "Table is being created with a stream disabled, UpdateViewType should not be specified",
+        reported(f"{DYNOXIDE}/issues/115", "2026"),
+    ),
+    Words(
+        "on-demand maxima of a provisioned table; CreateTable leaves out `the` and adds a full stop",
+        "UpdateTable",
+        {
+            "TableName": "tab",
+            "BillingMode": "PROVISIONED",
+            "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
+            "OnDemandThroughput": {"MaxReadRequestUnits": 1},
+        },
+        "One or more parameter values were invalid: "
+        "MaxReadRequestUnits for OnDemandThroughput cannot be specified when the table BillingMode is PROVISIONED",
+        reported(f"{DYNOXIDE}/issues/159", "2026"),
+    ),
+    Words(
+        "a NextToken of another statement",
+        "ExecuteStatement",
+        {"Statement": "SELECT * FROM tab", "NextToken": urlsafe_b64encode(b"12345678[0,null]").decode()},
+        "NextToken does not match request",
+        reported(DYNOXIDE, "2026, in its changelog"),
+    ),
+    Words(
+        "a statement that is none",
+        "ExecuteStatement",
+        {"Statement": "FETCH tab"},
+        "Statement wasn't well formed, can't be processed: Expected data manipulation",
+        reported(DYNOXIDE, "2026, in its changelog"),
     ),
     Words(
         "101 keys of two tables",

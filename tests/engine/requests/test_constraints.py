@@ -51,7 +51,16 @@ def test_all_broken_constraints_are_counted_and_listed_in_the_order_of_the_servi
         "[SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, ALL_PROJECTED_ATTRIBUTES]; "
         "Value '[]' at 'attributesToGet' failed to satisfy constraint: "
         "Member must have length greater than or equal to 1; "
-        "Value '0' at 'limit' failed to satisfy constraint: Member must have value greater than or equal to 1"
+        "Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1"
+    )
+
+
+def test_the_first_broken_constraint_of_an_update_is_reported_alone() -> None:
+    assert error(
+        "UpdateItem", {"TableName": "abc", "Key": KEY, "ReturnValues": "x", "ReturnConsumedCapacity": "y"}
+    ) == (
+        "1 validation error detected: Value 'x' at 'returnValues' failed to satisfy constraint: "
+        "Member must satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"
     )
 
 
@@ -191,10 +200,13 @@ def test_batch_of_too_many_writes() -> None:
 
 def test_batch_of_nothing() -> None:
     constraint = "Member must have length greater than or equal to 1"
-    assert error("BatchGetItem", {"RequestItems": {}}) == one("'{}'", "requestItems", constraint)
-    assert error("BatchGetItem", {"RequestItems": {"abc": {"Keys": []}}}) == one(
-        "'[]'", "requestItems.abc.member.keys", constraint
-    )
+    detected = "1 validation error detected: Value at '{}' failed to satisfy constraint: " + constraint
+    assert error("BatchGetItem", {"RequestItems": {}}) == detected.format("RequestItems")
+    # Names of tables may have points.
+    for name in ("abc", "a.keys"):
+        message = error("BatchGetItem", {"RequestItems": {name: {"Keys": []}}})
+        assert message == detected.format(f"RequestItems.{name}.member.Keys")
+    assert error("BatchWriteItem", {"RequestItems": {}}) == "The requestItems parameter is required for BatchWriteItem"
 
 
 def test_batch_of_a_table_without_a_name() -> None:
@@ -267,7 +279,8 @@ def test_streams() -> None:
 
 # An invalid attribute before a violated bound must not matter: attribute values are checked elsewhere.
 def test_attributes_of_any_shape_can_be_shown() -> None:
-    assert error("BatchGetItem", {"RequestItems": {"abc": {"Keys": [{"pk": 5}, {"pk": None}] * 51}}}).endswith(
-        "at 'requestItems.abc.member.keys' failed to satisfy constraint: "
-        "Member must have length less than or equal to 100"
+    deletions = [{"DeleteRequest": {"Key": {"pk": value}}} for value in (5, None)]
+    assert error("BatchWriteItem", {"RequestItems": {"abc": deletions * 13}}).endswith(
+        "at 'requestItems' failed to satisfy constraint: Map value must satisfy constraint: "
+        "[Member must have length less than or equal to 25, Member must have length greater than or equal to 1]"
     )

@@ -112,6 +112,13 @@ class Consumed:
         return shape
 
 
+def total_by_table(consumed: Iterable[Consumed]) -> dict[str, Consumed]:
+    totals: dict[str, Consumed] = {}
+    for each in consumed:
+        totals.setdefault(each.table.name, Consumed(each.table)).add(each.units, each.indexes, each.vectors)
+    return totals
+
+
 def _units(units: float, access: str | None) -> dict[str, float]:
     return {"CapacityUnits": units} if access is None else {"CapacityUnits": units, f"{access}CapacityUnits": units}
 

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
+import orjson
+
 from sortkey.engine.operations import slices, write
 from sortkey.engine.operations.answers import Consumed, collection_metrics, is_requested
 from sortkey.engine.operations.slices import SLICE_UNITS, Slices
@@ -28,7 +30,9 @@ from sortkey.engine.rows.stored_item import STEP_BYTES, Json
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer, Catalog, Core, Work, not_found
 from sortkey.engine.tables.table import (
+    KEY_MISMATCH,
     Table,
+    WrongKey,
     check_scalar_keys,
     checked_row_key,
     normalise_key,
@@ -57,6 +61,7 @@ def batch_get_item(core: Core, request: BatchGetItem) -> Slices[Answer]:
     if sum(len(part.keys) for part in request.request_items.values()) > BATCH_GET_KEYS:
         raise ValidationException("Too many items requested for the BatchGetItem call")
     check_names(request, request.request_items)
+    _check_one_generation(request)
     parts = [_TablePart(given, part) for given, part in request.request_items.items()]
     snapshot, known = core.read_tables()
     try:
@@ -65,6 +70,18 @@ def batch_get_item(core: Core, request: BatchGetItem) -> Slices[Answer]:
     finally:
         snapshot.abort()
     return (yield from _read_parts(core, request, parts, tables, row_keys))
+
+
+def _check_one_generation(request: BatchGetItem) -> None:
+    """Not even of two tables may one be read with an expression and the other with the older parameter."""
+    parts = request.request_items.values()
+    if any(part.projection_expression is not None for part in parts) and any(
+        part.attributes_to_get is not None for part in parts
+    ):
+        raise ValidationException(
+            "Can not use both expression and non-expression parameters in the same request: "
+            "Non-expression parameters: {AttributesToGet} Expression parameters: {ProjectionExpression}"
+        )
 
 
 class _TablePart:
@@ -78,8 +95,9 @@ class _TablePart:
 
     def check_keys(self) -> None:
         """Raise the errors of keys that do not depend on the table."""
-        for key in self.request.keys:
-            normalise_key(key)
+        keys = [orjson.dumps(normalise_key(key), option=orjson.OPT_SORT_KEYS) for key in self.request.keys]
+        if len(set(keys)) != len(keys):
+            raise ValidationException(DUPLICATES)
 
     def row_keys(self, table: Table) -> list[bytes]:
         fast_row_key = table.fast_row_key
@@ -255,6 +273,13 @@ class _Write:
 
     def row_key(self, table: Table) -> bytes:
         """The row key that it writes to. Raises ValidationException if the key or item does not fit the table."""
+        try:
+            return self._row_key(table)
+        except WrongKey:
+            # Of an item in a batch, AWS says no more than of a wrong `Key`.
+            raise ValidationException(KEY_MISMATCH) from None
+
+    def _row_key(self, table: Table) -> bytes:
         if self._payload is not None:
             if table is self._known:
                 return row_key_in_item(table, self.keyed)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from functools import wraps
+from typing import Final, TypeVar
 
 from sortkey.engine.operations import write
 from sortkey.engine.operations.answers import Consumed, add_write_metrics, is_requested
@@ -22,10 +24,14 @@ from sortkey.engine.rows.stored_item import STEP_BYTES, Json, decode, size
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer, Core, Work, not_found
 from sortkey.engine.tables.table import Table, check_scalar_keys, checked_row_key, normalise_key
+from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Update, legacy, update
 from sortkey.storage import DAMAGED_PAGE, is_sound
 from sortkey.values.attribute import Item, Normalised, normalise_item
+from sortkey.values.errors import InvalidRequest
 from sortkey.values.size import read_units
+
+Request = TypeVar("Request", PutItem, UpdateItem, DeleteItem)
 
 ANY_KEY: Final = True
 """For `row_by_key`. A keyword would show in the time of a GetItem."""
@@ -86,6 +92,21 @@ def row_by_key(
     return table, row, units
 
 
+def detects_invalid_requests(plan: Callable[[Core, Request], Work]) -> Callable[[Core, Request], Work]:
+    """Report what is invalid before the table is known as AWS reports violations of its service model: in writes of
+    one item since the summer of 2026, but not in reads, batches and transactions."""
+
+    @wraps(plan)
+    def detecting(core: Core, request: Request) -> Work:
+        try:
+            return plan(core, request)
+        except InvalidRequest as error:
+            raise ValidationException(error.detected) from None
+
+    return detecting
+
+
+@detects_invalid_requests
 def put_item(core: Core, request: PutItem) -> Work:
     name = table_name_of(request.table_name)
     write.check_return_old(request.return_values)
@@ -108,6 +129,7 @@ def put_item(core: Core, request: PutItem) -> Work:
     return work if condition is None else rehearsed(work, (name, new.item, condition))
 
 
+@detects_invalid_requests
 def update_item(core: Core, request: UpdateItem) -> Work:
     name = table_name_of(request.table_name)
     key = normalise_key(request.key)
@@ -161,6 +183,7 @@ def attributes_of(wanted: str | None, found: write.Found, change: Update | None,
     return Json.of(part) if part else None
 
 
+@detects_invalid_requests
 def delete_item(core: Core, request: DeleteItem) -> Work:
     name = table_name_of(request.table_name)
     write.check_return_old(request.return_values)

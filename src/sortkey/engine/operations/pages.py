@@ -33,6 +33,7 @@ from sortkey.expressions import Bindings, Condition, Projection, ShownPaths
 from sortkey.limits import PAGE_BYTES
 from sortkey.storage import Cursor, Transaction, are_sound, ascending, descending
 from sortkey.values.attribute import Item
+from sortkey.values.errors import InvalidRequest
 from sortkey.values.size import read_units
 
 FIRST_CHUNK: Final = 32
@@ -240,14 +241,19 @@ class Selection:
         chosen = self.projection is not None
         member = "ProjectionExpression" if self.request.projection_expression is not None else "AttributesToGet"
         if select == "SPECIFIC_ATTRIBUTES" and not chosen:
-            raise ValidationException(
+            raise self._invalid(
                 "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
             )
         if chosen and select not in (None, "SPECIFIC_ATTRIBUTES"):
             what = "only the Count" if select == "COUNT" else select
-            raise ValidationException(f"Cannot specify the {member} when choosing to get {what}")
+            raise self._invalid(f"Cannot specify the {member} when choosing to get {what}")
         if select == "ALL_PROJECTED_ATTRIBUTES" and self.request.index_name is None:
             raise ValidationException("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+
+    def _invalid(self, message: str) -> ValidationException:
+        """AWS reports what a Query cannot select as a violation of its service model, but not what a Scan cannot."""
+        error = InvalidRequest(message)
+        return ValidationException(error.detected) if isinstance(self.request, Query) else error
 
     def target(self, table: Table) -> Keyed:
         """The table or index to read. Raises ValidationException if it cannot answer the request."""

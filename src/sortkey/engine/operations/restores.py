@@ -43,7 +43,14 @@ from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables import change_log, description
 from sortkey.engine.tables.core import Answer, Core, Work
 from sortkey.engine.tables.definition import NO_SPACE_YET, KeyNames, TableDefinition, define_table, used_attributes
-from sortkey.engine.tables.settings import ENCRYPTION, ON_DEMAND, ON_DEMAND_MAXIMUM, Settings, table_settings
+from sortkey.engine.tables.settings import (
+    ENCRYPTION,
+    ON_DEMAND,
+    ON_DEMAND_MAXIMUM,
+    Settings,
+    table_settings,
+    without_removed,
+)
 from sortkey.engine.tables.vector_definition import check_on_demand, define_vector_indexes
 from sortkey.errors import (
     BackupInUseException,
@@ -232,7 +239,7 @@ def _throughput(entry: ThroughputEntry, mode: str) -> ProvisionedThroughput | No
 
 
 def _maximum(settings: Settings, mode: str) -> OnDemandThroughput | None:
-    maximum = settings.get(ON_DEMAND_MAXIMUM)
+    maximum = without_removed(settings).get(ON_DEMAND_MAXIMUM)
     if maximum is None or mode != ON_DEMAND:
         return None
     return OnDemandThroughput(

@@ -101,6 +101,9 @@ class Rows(NamedTuple):
 
 def read_plan(one: Given, tables: Mapping[str, Table]) -> Get | Rows:
     """A GetItem if the keys name one item of the table and nothing else is asked of it."""
+    if one.table_name not in tables and one.statement.where is not None:
+        # What the condition has no order for is reported first.
+        _bound(compiled_where(one.statement), one.bindings)
     table = require_table(tables, one.table_name)
     item = single_item(one, table, _shown(one))
     return _rows(one, table) if item is None else item
@@ -235,7 +238,7 @@ def _ranges(
     ranges = []
     for choice in choices:
         terms = {first.name: KeyTerm(first.name, "=", (choice,)), **others}
-        wanted = KeyCondition(terms.copy, frozenset()).resolve(target.partitions, target.sorts)
+        wanted = KeyCondition(terms.copy).resolve(target.partitions, target.sorts)
         ranges.append(bounds(target, wanted))
     return ranges
 

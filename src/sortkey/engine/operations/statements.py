@@ -9,11 +9,11 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
-from sortkey.engine.operations.answers import Consumed, is_requested
+from sortkey.engine.operations.answers import Consumed, is_requested, total_by_table
 from sortkey.engine.operations.items import ANY_KEY, attributes_of, row_by_key
 from sortkey.engine.operations.pages import PageWalk, start_row
 from sortkey.engine.operations.rehearsal import rehearsed
@@ -33,12 +33,10 @@ from sortkey.engine.operations.transactions import (
     Action,
     Get,
     Prepared,
-    Written,
     check_distinct,
-    consumed_again,
     map_actions,
     read_together,
-    reason,
+    reason_code,
     token_of,
     write_together,
 )
@@ -60,6 +58,7 @@ from sortkey.limits import PAGE_BYTES
 from sortkey.values.attribute import AttributeValue
 
 BAD_TOKEN: Final = "Invalid NextToken"
+OTHER_TOKEN: Final = "NextToken does not match request"
 DUPLICATES: Final = "Provided list of item keys contains duplicates"
 MIXED_BATCH: Final = "Read and write requests together in the same batch is not supported."
 MIXED_TRANSACTION: Final = "ExecuteTransaction API does not support both read and write operations in the same request."
@@ -98,7 +97,8 @@ def select(core: Core, request: ExecuteStatement) -> Slices[Answer]:
 
 def _item(core: Core, plan: Get, request: ExecuteStatement) -> Answer:
     if request.next_token is not None:
-        raise ValidationException(BAD_TOKEN)
+        _read_token(request.next_token)
+        raise ValidationException(OTHER_TOKEN)
     response, consumed = _read_item(core, plan, bool(request.consistent_read))
     answer: Answer = {"Items": [response["Item"]] if response else []}
     if is_requested(request.return_consumed_capacity):
@@ -198,15 +198,29 @@ class _RowsReader:
     def _position(self, token: str | None) -> tuple[int, dict[str, Any] | None]:
         if token is None:
             return 0, None
-        try:
-            raw = urlsafe_b64decode(token)
-        except ValueError:
-            raise ValidationException(BAD_TOKEN) from None
-        place = raw[DIGEST_BYTES:]
-        if raw[:DIGEST_BYTES] != _sealed(place, self._binding) or urlsafe_b64encode(raw).decode() != token:
-            raise ValidationException(BAD_TOKEN)
-        number, start = orjson.loads(place)
+        read = _read_token(token)
+        if read.seal != _sealed(read.place, self._binding):
+            raise ValidationException(OTHER_TOKEN)
+        number, start = orjson.loads(read.place)
         return number, start
+
+
+class _Token(NamedTuple):
+    seal: bytes
+    place: bytes
+
+
+def _read_token(token: str) -> _Token:
+    """The parts of a token, perhaps of another statement."""
+    try:
+        raw = urlsafe_b64decode(token)
+        read = _Token(raw[:DIGEST_BYTES], raw[DIGEST_BYTES:])
+        orjson.loads(read.place)
+    except ValueError:
+        raise ValidationException(BAD_TOKEN) from None
+    if urlsafe_b64encode(raw).decode() != token:
+        raise ValidationException(BAD_TOKEN)
+    return read
 
 
 def _digest(space: bytes, statement: str, parameters: list[AttributeValue]) -> bytes:
@@ -292,7 +306,9 @@ class _Entry:
             raise ValidationException(NOT_ONE_ITEM)
 
     def fail(self, error: DynamoDBError, table: str | None = None) -> None:
-        self.response = {"Error": reason(error)} | ({} if table is None else {"TableName": table})
+        # Without the item, even if ReturnValuesOnConditionCheckFailure asks for it.
+        why = {"Code": reason_code(error), "Message": error.message}
+        self.response = {"Error": why} | ({} if table is None else {"TableName": table})
 
     def row_key(self, tables: Mapping[str, Table]) -> bytes | None:
         found = self.get or self.action
@@ -369,7 +385,9 @@ def _batch_answer(request: BatchExecuteStatement, entries: list[_Entry]) -> Answ
     answer: Answer = {"Responses": [entry.response for entry in entries]}
     detail = request.return_consumed_capacity
     if is_requested(detail):
-        answer["ConsumedCapacity"] = [entry.consumed.shape(detail) for entry in entries if entry.consumed is not None]
+        totals = total_by_table([entry.consumed for entry in entries if entry.consumed is not None])
+        if totals:
+            answer["ConsumedCapacity"] = [total.shape(detail) for total in totals.values()]
     return answer
 
 
@@ -396,12 +414,8 @@ def transact_write(core: Core, request: ExecuteTransaction) -> Work:
     )
     token = token_of(request.client_request_token, actions)
 
-    def answer(batch: WriteBatch, written: Written | None, tables: list[Table]) -> Answer:
-        if written is not None:
-            return _with_capacity({"Responses": []}, request, written.consumed, "Write")
-        if not is_requested(request.return_consumed_capacity):
-            return {"Responses": []}
-        return _with_capacity({"Responses": []}, request, consumed_again(batch, actions, tables), "Read")
+    def answer(_batch: WriteBatch, prepared: list[Prepared] | None, consumed: list[Consumed]) -> Answer:
+        return _with_capacity({"Responses": []}, request, consumed, "Read" if prepared is None else "Write")
 
     return write_together(core, actions, token, answer)
 

@@ -43,7 +43,7 @@ from sortkey.engine.tables.definition import (
 )
 from sortkey.engine.tables.resource_policy import parse_policy
 from sortkey.engine.tables.settings import ON_DEMAND, reject_unsupported, table_settings
-from sortkey.engine.tables.update import check_changes_something, plan_update
+from sortkey.engine.tables.update import check_changes_something, plan_update, without_removed_maxima
 from sortkey.engine.tables.vector_definition import define_vector_indexes
 from sortkey.errors import ResourceInUseException, ValidationException
 
@@ -55,7 +55,7 @@ def create_table(core: Core, request: CreateTable) -> Work:
     reject_unsupported(request)
     definition = define_table(request)
     vector_indexes = vector_indexes_of(request, definition)
-    check_stream(request.stream_specification)
+    check_stream(request.stream_specification, of_new_table=True)
     settings = table_settings(core, request, definition.billing_mode, definition.throughput)
     tags = read_tags(request.tags or [])
     if request.resource_policy is not None:
@@ -150,9 +150,11 @@ def update_table(core: Core, request: UpdateTable) -> Work:
             vector_indexes=[with_spaces(batch, index) for index in planned.vector_indexes],
             streams=_changed_streams(core, batch, before.streams, request.stream_specification),
         )
-        entry = replicas.settings_changed(batch, entry)
-        core.catalog.save(batch, entry)
-        return {"TableDescription": description.describe_in_batch(core, batch, entry)}
+        saved = replicas.settings_changed(batch, without_removed_maxima(entry))
+        core.catalog.save(batch, saved)
+        # The answer still has the -1 that removes a maximum.
+        shown = msgspec.structs.replace(saved, settings=entry.settings, indexes=entry.indexes)
+        return {"TableDescription": description.describe_in_batch(core, batch, shown)}
 
     return work
 

@@ -16,12 +16,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 import orjson
 
 from sortkey.engine.operations import write
-from sortkey.engine.operations.answers import Consumed, collection_metrics, is_requested
+from sortkey.engine.operations.answers import Consumed, collection_metrics, is_requested, total_by_table
 from sortkey.engine.operations.rehearsal import rehearsed
 from sortkey.engine.operations.slices import SLICE_UNITS, Slices, units_of_rows
 from sortkey.engine.requests import items, table_name_of
 from sortkey.engine.requests.constraints import check_names
-from sortkey.engine.requests.expression_parameters import bindings_of, condition_of, only_projection
+from sortkey.engine.requests.expression_parameters import bindings_of_part, condition_of, only_projection
 from sortkey.engine.requests.items import TransactGetItems, TransactWriteItems
 from sortkey.engine.rows import records
 from sortkey.engine.rows.records import PARTITION_END, first_damaged
@@ -44,6 +44,8 @@ from sortkey.storage import Transaction, are_sound
 from sortkey.values.attribute import Item, Normalised, normalise_item
 from sortkey.values.size import item_size, transactional_read_units, write_units
 
+DIGEST_BYTES: Final = 16
+
 Request = items.Put | items.Update | items.Delete | items.ConditionCheck
 
 Result = TypeVar("Result")
@@ -55,7 +57,7 @@ def transact_get_items(core: Core, request: TransactGetItems) -> Slices[Answer]:
     # AWS's reference: without projected attributes, the response itself is an empty map.
     answer: Answer = {"Responses": [each if _shows_something(each) else {} for each in responses]}
     if is_requested(request.return_consumed_capacity):
-        answer["ConsumedCapacity"] = _shapes(_totals(units), request.return_consumed_capacity, "Read")
+        answer["ConsumedCapacity"] = _shapes(total_by_table(units), request.return_consumed_capacity, "Read")
     return answer
 
 
@@ -84,13 +86,6 @@ def read_together(core: Core, gets: list[Get]) -> Slices[tuple[list[dict[str, An
     return responses, consumed
 
 
-def _totals(consumed: list[Consumed]) -> dict[str, Consumed]:
-    totals: dict[str, Consumed] = {}
-    for each in consumed:
-        totals.setdefault(each.table.name, Consumed(each.table)).add(each.units, each.indexes, each.vectors)
-    return totals
-
-
 class Get(NamedTuple):
     name: str
     key: Item
@@ -105,7 +100,9 @@ class Get(NamedTuple):
 
 def _get_of(request: items.Get) -> Get:
     name = table_name_of(request.table_name)
-    return Get(name, normalise_key(request.key), only_projection(request, legacy_fields=()))
+    # AWS ignores names without an expression, in a part of a transaction.
+    projection = None if request.projection_expression is None else only_projection(request, legacy_fields=())
+    return Get(name, normalise_key(request.key), projection)
 
 
 def _read_rows(snapshot: Transaction, gets: list[Get], tables: list[Table]) -> tuple[list[bytes], list[bytes | None]]:
@@ -132,10 +129,11 @@ def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
     actions = [action_of(each) for each in request.transact_items]
     token = token_of(request.client_request_token, actions)
 
-    def answer(batch: WriteBatch, written: Written | None, tables: list[Table]) -> Answer:
-        if written is None:
-            return _repeated_answer(batch, request, actions, tables)
-        return _write_answer(batch, request, written.prepared, _totals(written.consumed))
+    def answer(batch: WriteBatch, prepared: list[Prepared] | None, consumed: list[Consumed]) -> Answer:
+        totals = total_by_table(consumed)
+        if prepared is None:
+            return _repeated_answer(request, totals)
+        return _write_answer(batch, request, prepared, totals)
 
     return write_together(core, actions, token, answer)
 
@@ -148,35 +146,29 @@ def token_of(text: str | None, actions: list[Action]) -> Token | None:
     return None if text is None else Token(text, [action.meaning for action in actions])
 
 
-class Written(NamedTuple):
-    prepared: list[Prepared]
-    consumed: list[Consumed]
-    """Of each action."""
-
-
 def write_together(
     core: Core,
     actions: list[Action],
     token: Token | None,
-    answer: Callable[[WriteBatch, Written | None, list[Table]], Answer],
+    answer: Callable[[WriteBatch, list[Prepared] | None, list[Consumed]], Answer],
 ) -> Work:
-    """The work of a transaction. `answer` gets what was written, or None if the token was used before."""
+    """The work of a transaction. `answer` gets what was written, or None if the token was used before, and what each
+    action consumes."""
 
     def work(batch: WriteBatch) -> Answer:
         tables = [core.catalog.require_in(batch, action.name) for action in actions]
-        if token is not None and token.used(batch):
-            return answer(batch, None, tables)
+        if token is not None and (units := token.units_of_first(batch)) is not None:
+            return answer(batch, None, list(map(Consumed, tables, units)))
         prepared = _prepare(batch, actions, tables)
         consumed: list[Consumed] = []
         for each in prepared:
             written = each.apply(batch)
-            # A transaction writes everything twice: once to prepare and once to commit.
-            twice = {name: 2 * units for name, units in written.indexes.items()}
-            consumed.append(Consumed(written.table, 2 * written.units, twice, written.vectors))
+            # A transaction writes items twice, once to prepare and once to commit; index rows are written once.
+            consumed.append(Consumed(written.table, 2 * written.units, written.indexes, written.vectors))
             batch.charge(each.found.key, written.units)
         if token is not None:
-            token.remember(batch)
-        return answer(batch, Written(prepared, consumed), tables)
+            token.remember(batch, [transactional_read_units(each.size) for each in prepared])
+        return answer(batch, prepared, consumed)
 
     return rehearsed(work, *((action.name, action.keyed, action.condition) for action in actions))
 
@@ -216,20 +208,11 @@ def _collection_metrics(
     return metrics
 
 
-def _repeated_answer(
-    batch: WriteBatch, request: TransactWriteItems, actions: list[Action], tables: list[Table]
-) -> Answer:
+def _repeated_answer(request: TransactWriteItems, totals: dict[str, Consumed]) -> Answer:
     """The same request again: it writes nothing, and costs what reading the items costs."""
     if not is_requested(request.return_consumed_capacity):
         return {}
-    totals = _totals(consumed_again(batch, actions, tables))
     return {"ConsumedCapacity": _shapes(totals, request.return_consumed_capacity, "Read")}
-
-
-def consumed_again(batch: WriteBatch, actions: list[Action], tables: list[Table]) -> list[Consumed]:
-    """What each action of a transaction consumes whose token was used before."""
-    found: list[write.Found] = [action.find(batch, table) for action, table in zip(actions, tables, strict=True)]
-    return [Consumed(each.table, transactional_read_units(each.size)) for each in found]
 
 
 class Action:
@@ -303,12 +286,12 @@ def _action_of(request: Request) -> Action:
     keyed = normalise_key(request.key) if not isinstance(request, items.Put) else put.item if put is not None else {}
     change, text = None, None
     if isinstance(request, items.Update):
-        bindings = bindings_of(request, ("update_expression", "condition_expression"))
+        bindings = bindings_of_part(request, ("update_expression", "condition_expression"))
         text = request.update_expression
         if bindings is not None:
             change = update(text, bindings)
     else:
-        bindings = bindings_of(request, ("condition_expression",))
+        bindings = bindings_of_part(request, ("condition_expression",))
     condition = condition_of(request, bindings)
     if bindings is not None:
         bindings.check_all_used()
@@ -335,6 +318,11 @@ class Prepared(NamedTuple):
     action: Action
     found: write.Found
     new: Normalised | None
+
+    @property
+    def size(self) -> int:
+        """Of the larger of the item before and after, by which the action is charged."""
+        return max(self.found.size, 0 if self.new is None else self.new.size)
 
     def apply(self, batch: WriteBatch) -> Consumed:
         if self.action.only_checks:
@@ -382,7 +370,11 @@ REASONS: Final[dict[type[DynamoDBError], str]] = {
 
 def reason(error: DynamoDBError) -> dict[str, Any]:
     """An error as one of several."""
-    return {"Code": REASONS.get(type(error), "ValidationError"), "Message": error.message, **error.members}
+    return {"Code": reason_code(error), "Message": error.message, **error.members}
+
+
+def reason_code(error: DynamoDBError) -> str:
+    return REASONS.get(type(error), "ValidationError")
 
 
 def check_distinct(row_keys: Sequence[bytes]) -> None:
@@ -397,17 +389,20 @@ class Token:
         """`actions` are what the request means, as JSON; what DynamoDB ignores in a request must not be in it."""
         self._key = records.TOKENS + blake2b(token.encode(), digest_size=16).digest()
         content = orjson.dumps(actions, option=orjson.OPT_SORT_KEYS)
-        self._digest = blake2b(content, digest_size=16).digest()
+        self._digest = blake2b(content, digest_size=DIGEST_BYTES).digest()
 
-    def used(self, batch: WriteBatch) -> bool:
+    def units_of_first(self, batch: WriteBatch) -> list[float] | None:
+        """What reading the items of the first request with this token costs, by action; None if there was none."""
         found = batch.get_record(self._key)
         if found is None or int.from_bytes(found[:8], "big") + TRANSACTION_TOKEN_SECONDS <= batch.now:
-            return False
-        if found[8:] != self._digest:
+            return None
+        if found[8 : 8 + DIGEST_BYTES] != self._digest:
             raise IdempotentParameterMismatchException(
-                "The request uses a client request token that was used before with other parameters"
+                "Specified idempotent token was used with different request parameters within the idempotency window"
             )
-        return True
+        # Earlier versions kept no units, for ten minutes.
+        units: list[float] = orjson.loads(found[8 + DIGEST_BYTES :] or b"[]")
+        return units
 
-    def remember(self, batch: WriteBatch) -> None:
-        batch.put_record(self._key, int(batch.now).to_bytes(8, "big") + self._digest)
+    def remember(self, batch: WriteBatch, units: list[float]) -> None:
+        batch.put_record(self._key, int(batch.now).to_bytes(8, "big") + self._digest + orjson.dumps(units))

@@ -33,7 +33,7 @@ from sortkey.limits import ITEM_BYTES
 from sortkey.storage import payload_of
 from sortkey.values import number
 from sortkey.values.attribute import Item, Normalised, normalise_item, type_of
-from sortkey.values.errors import ITEM_TOO_LARGE, UPDATED_ITEM_TOO_LARGE, UPDATED_TOO_DEEP
+from sortkey.values.errors import ITEM_TOO_LARGE, UPDATED_ITEM_TOO_LARGE, UPDATED_TOO_DEEP, InvalidRequest
 from sortkey.values.size import text_size, value_size, write_units
 
 FLAT_TYPES: Final = frozenset({"S", "N", "BOOL", "NULL", "SS", "NS"})
@@ -85,7 +85,7 @@ def check_size(size: int, message: str = ITEM_TOO_LARGE) -> None:
 def check_return_old(return_values: str | None) -> None:
     """Put and Delete can return only the old item."""
     if return_values not in (None, "NONE", "ALL_OLD"):
-        raise ValidationException("ReturnValues can only be ALL_OLD or NONE")
+        raise InvalidRequest("ReturnValues can only be ALL_OLD or NONE")
 
 
 def row_key_to_put(table: Table, new: Normalised) -> bytes:

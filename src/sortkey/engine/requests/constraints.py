@@ -6,7 +6,8 @@ All of them are reported at once, in the order of the service model:
     set: [SPECIFIC_ATTRIBUTES, …]; Value '0' at 'limit' failed to satisfy constraint: Member must have value …
 
 A structure in a list or a map has its own path (`keySchema.1.member.keyType`). Violations by a map's keys and values,
-or by the strings in a list, are reported once for the collection. An invalid TableName is reported alone.
+or by the strings in a list, are reported once for the collection. An invalid TableName is reported alone, and of
+UpdateItem, only the first violation.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import msgspec
 
 from sortkey.engine.requests import aws_deserialiser
 from sortkey.engine.requests.shapes import (
+    EMPTY_IS_ABSENT,
     JAVA_PACKAGE,
     NAME_LENGTHS,
     NAME_PATTERN,
@@ -47,11 +49,13 @@ def enforce(shape: type[Shape], members: dict[str, Any]) -> None:
             raise ValidationException(f"The parameter '{member.name}' is required but was not present in the request")
     for member in members_of(shape).values():
         given = members.get(member.name)
+        if given == {} and EMPTY_IS_ABSENT in (member.type.meta.extra or {}):
+            raise ValidationException(f"The {member.path} parameter is required for {shape.__name__}")
         if _names_table(member.type) and given:
             table_name_of(given)
     broken = list(_in_structure(shape, members, ""))
     if broken:
-        raise ValidationException(detected(broken))
+        raise ValidationException(detected(broken[:1] if shape.stops_at_first else broken))
 
 
 def check_names(request: Shape, names: Iterable[str]) -> None:
@@ -87,10 +91,16 @@ def _in_value(declared: MemberType, value: Any, path: str) -> Iterator[str]:
         return
     for constraint in _broken(declared, value):
         if declared.meta.extra == VALUE_HIDDEN:
-            yield f"Value at '{path[0].upper()}{path[1:]}' failed to satisfy constraint: {constraint}"
+            yield f"Value at '{_as_in_model(path)}' failed to satisfy constraint: {constraint}"
         else:
             yield violation(_rendered(declared, value), path, constraint)
     yield from _inside(declared, value, path)
+
+
+def _as_in_model(path: str) -> str:
+    """`requestItems.tab.member.keys` as `RequestItems.tab.member.Keys`."""
+    outer, dot, member = path.rpartition(".")
+    return f"{outer[:1].upper()}{outer[1:]}{dot}{member[0].upper()}{member[1:]}"
 
 
 def _inside(declared: MemberType, value: Any, path: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from sortkey.engine.requests.shapes import Shape, member_name
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, Condition, Projection, condition, legacy, projection
+from sortkey.values.errors import InvalidRequest
 
 VALUED: Final = (
     "update_expression",
@@ -33,20 +34,27 @@ def bindings_of(request: Any, expressions: tuple[str, ...], legacy_fields: tuple
         return None
     legacy_used = [field for field in legacy_fields if getattr(request, field) is not None]
     if legacy_used:
-        raise ValidationException(
+        raise InvalidRequest(
             "Can not use both expression and non-expression parameters in the same request: "
             f"Non-expression parameters: {{{_listed(legacy_used)}}} Expression parameters: {{{_listed(used)}}}"
         )
     return Bindings(names, values)
 
 
+def bindings_of_part(request: Any, expressions: tuple[str, ...]) -> Bindings | None:
+    """As `bindings_of`, of a part of a transaction. If it has no expressions, AWS ignores its placeholders."""
+    if all(getattr(request, field) is None for field in expressions):
+        return None
+    return bindings_of(request, expressions)
+
+
 def _check_no_placeholders(names: object, values: object, expressions: tuple[str, ...]) -> None:
     if names is not None:
-        raise ValidationException("ExpressionAttributeNames can only be specified when using expressions")
+        raise InvalidRequest("ExpressionAttributeNames can only be specified when using expressions")
     if values is not None:
         missing = [member_name(field) for field in VALUED if field in expressions]
         verb = "is" if len(missing) == 1 else "are"
-        raise ValidationException(
+        raise InvalidRequest(
             "ExpressionAttributeValues can only be specified when using expressions: "
             f"{' and '.join(missing)} {verb} null"
         )

@@ -7,12 +7,13 @@ TransactWriteItems).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from sortkey import limits
 from sortkey.engine.requests.shapes import (
+    EMPTY_IS_ABSENT,
     INTEGER_RANGE,
     NAME_PATTERN,
     VALUE_HIDDEN,
@@ -71,6 +72,7 @@ class GetItem(Shape, kw_only=True):
 
 
 class UpdateItem(Shape, kw_only=True):
+    stops_at_first: ClassVar[bool] = True
     table_name: TableName
     key: AttributeMap
     attribute_updates: dict[str, AttributeValueUpdate] | None = None
@@ -113,7 +115,7 @@ class Query(Shape, kw_only=True):
     index_name: IndexName | None = None
     select: Select | None = None
     attributes_to_get: AttributeNames | None = None
-    limit: PositiveInteger | None = None
+    limit: Annotated[int, Meta(ge=1, le=INTEGER_RANGE[1], extra=VALUE_HIDDEN)] | None = None
     consistent_read: bool | None = None
     key_conditions: dict[str, Condition] | None = None
     query_filter: dict[str, Condition] | None = None
@@ -162,7 +164,7 @@ class SearchVectors(Shape, kw_only=True):
 
 
 class KeysAndAttributes(Shape, kw_only=True):
-    keys: Annotated[list[AttributeMap], Meta(min_length=1, max_length=limits.BATCH_GET_KEYS)]
+    keys: Annotated[list[AttributeMap], Meta(min_length=1, max_length=limits.BATCH_GET_KEYS, extra=VALUE_HIDDEN)]
     attributes_to_get: AttributeNames | None = None
     consistent_read: bool | None = None
     projection_expression: str | None = None
@@ -170,7 +172,9 @@ class KeysAndAttributes(Shape, kw_only=True):
 
 
 class BatchGetItem(Shape, kw_only=True):
-    request_items: Annotated[dict[TableName, KeysAndAttributes], Meta(min_length=1, max_length=limits.BATCH_GET_KEYS)]
+    request_items: Annotated[
+        dict[TableName, KeysAndAttributes], Meta(min_length=1, max_length=limits.BATCH_GET_KEYS, extra=VALUE_HIDDEN)
+    ]
     return_consumed_capacity: ReturnConsumedCapacity | None = None
 
 
@@ -192,7 +196,10 @@ WriteRequests = Annotated[Sequence[WriteRequest], Meta(min_length=1, max_length=
 
 
 class BatchWriteItem(Shape, kw_only=True):
-    request_items: Annotated[dict[TableName, WriteRequests], Meta(min_length=1, max_length=limits.BATCH_WRITE_REQUESTS)]
+    request_items: Annotated[
+        dict[TableName, WriteRequests],
+        Meta(min_length=1, max_length=limits.BATCH_WRITE_REQUESTS, extra={EMPTY_IS_ABSENT: True}),
+    ]
     return_consumed_capacity: ReturnConsumedCapacity | None = None
     return_item_collection_metrics: ReturnItemCollectionMetrics | None = None
 

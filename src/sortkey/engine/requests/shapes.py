@@ -14,7 +14,7 @@ import functools
 import re
 import types
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -44,6 +44,9 @@ def member_name(field: str) -> str:
 class Shape(msgspec.Struct, kw_only=True, gc=False, rename=member_name):
     """A structure of the service model, its fields in the model's order: the order in which errors are reported."""
 
+    stops_at_first: ClassVar[bool] = False
+    """Whether the first violation of a bound is reported alone."""
+
 
 def anchored(pattern: str) -> str:
     """AWS's pattern, for the whole text: msgspec searches, and `$` would let a trailing line break pass."""
@@ -67,7 +70,11 @@ PARAMETER_REQUIRED = "parameter required"
 """Marks a member whose absence is reported before all other constraints, with a message of its own."""
 
 VALUE_HIDDEN: Final = {"value hidden": True}
-"""Marks a member whose violations show its name as the model spells it, and no value: those of SearchVectors."""
+"""Marks a member whose violations show its name as the model spells it, and no value: those of SearchVectors, and what
+Query and BatchGetItem bound."""
+
+EMPTY_IS_ABSENT: Final = "empty is absent"
+"""Marks a map of which AWS says that it is required, if it is empty."""
 
 AWS_PATTERN: Final = "AWS's pattern"
 """Has AWS's pattern where ours is another one for the same texts, because a long text can take hours by AWS's."""

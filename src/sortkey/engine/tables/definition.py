@@ -230,7 +230,7 @@ def define_table(request: CreateTable) -> TableDefinition:
     return TableDefinition(attributes, keys, indexes, billing_mode, throughput)
 
 
-def check_stream(specification: StreamSpecification | None) -> None:
+def check_stream(specification: StreamSpecification | None, of_new_table: bool = False) -> None:
     if specification is None:
         return
     if specification.stream_enabled and specification.stream_view_type is None:
@@ -238,6 +238,10 @@ def check_stream(specification: StreamSpecification | None) -> None:
             f"{INVALID}Invalid StreamViewType: Stream ViewType must not be null or empty when enabling streams."
         )
     if not specification.stream_enabled and specification.stream_view_type is not None:
+        if of_new_table:
+            raise ValidationException(
+                f"{INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified"
+            )
         raise ValidationException(
             f"{INVALID}Invalid StreamViewType: Stream StreamEnabled was false but a StreamViewType was present."
         )

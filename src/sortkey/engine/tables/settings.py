@@ -151,6 +151,15 @@ def without_maximum(settings: Settings) -> Settings:
     return {name: value for name, value in settings.items() if name != ON_DEMAND_MAXIMUM}
 
 
+def without_removed(settings: Settings) -> Settings:
+    """Without what removes a maximum, which only the answer to the change shows."""
+    maximum = settings.get(ON_DEMAND_MAXIMUM, {})
+    if NO_MAXIMUM not in maximum.values():
+        return settings
+    left = {name: most for name, most in maximum.items() if most != NO_MAXIMUM}
+    return without_maximum(settings) | ({ON_DEMAND_MAXIMUM: left} if left else {})
+
+
 def warm_units(settings: Settings, billing_mode: str, throughput: ThroughputEntry) -> tuple[int, int]:
     """Read and write units per second that the description shows as warm."""
     least = WARM_ON_DEMAND if billing_mode == ON_DEMAND else (throughput.read, throughput.write)
@@ -163,33 +172,35 @@ def _capacities(
 ) -> Settings:
     settings = dict(current)
     maximum: OnDemandThroughput | None = getattr(request, "on_demand_throughput", None)
-    if maximum is not None:
-        settings[ON_DEMAND_MAXIMUM] = current.get(ON_DEMAND_MAXIMUM, {}) | _maximum(what, maximum, billing_mode)
+    if maximum is not None and (asked := _given_units(maximum)):
+        changes = isinstance(request, UpdateTable | UpdateGlobalSecondaryIndexAction)
+        _check_maximum(what, asked, billing_mode, changes)
+        settings[ON_DEMAND_MAXIMUM] = current.get(ON_DEMAND_MAXIMUM, {}) | asked
     warm: WarmThroughput | None = getattr(request, "warm_throughput", None)
     if warm is not None:
         settings[WARM] = _raised_warm_units(what, warm, warm_units(current, billing_mode, throughput))
     return settings
 
 
-def _maximum(what: str, requested: OnDemandThroughput, billing_mode: str) -> dict[str, int]:
+def _given_units(requested: OnDemandThroughput) -> dict[str, int]:
+    units = {
+        "MaxReadRequestUnits": requested.max_read_request_units,
+        "MaxWriteRequestUnits": requested.max_write_request_units,
+    }
+    return {name: most for name, most in units.items() if most is not None}
+
+
+def _check_maximum(what: str, asked: dict[str, int], billing_mode: str, changes: bool) -> None:
+    """Only a change can remove a maximum."""
     if billing_mode != ON_DEMAND:
-        raise ValidationException(
-            f"{INVALID}Neither MaxReadRequestUnits nor MaxWriteRequestUnits can be specified "
-            f"when BillingMode is {billing_mode}"
-        )
-    maximum: dict[str, int] = {}
-    for name, units in (
-        ("MaxReadRequestUnits", requested.max_read_request_units),
-        ("MaxWriteRequestUnits", requested.max_write_request_units),
-    ):
-        if units is None:
-            continue
-        if units < 1 and units != NO_MAXIMUM:
+        name = next(iter(asked))
+        ending = "the table BillingMode is PROVISIONED" if changes else "table BillingMode is PROVISIONED."
+        raise ValidationException(f"{INVALID}{name} for OnDemandThroughput cannot be specified when {ending}")
+    for name, units in asked.items():
+        if units < 1 and not (changes and units == NO_MAXIMUM):
             raise ValidationException(
                 f"{INVALID}Requested {name} for OnDemandThroughput for {what} is outside of valid range"
             )
-        maximum[name] = units
-    return maximum
 
 
 def _raised_warm_units(what: str, requested: WarmThroughput, current: tuple[int, int]) -> tuple[int, int]:

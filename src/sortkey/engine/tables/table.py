@@ -423,6 +423,14 @@ def compile_row_keys_of_texts(
     return row_keys
 
 
+class WrongKey(ValidationException):
+    """An item lacks a key attribute, or has it of another type; to clients, a ValidationException like any other."""
+
+    @property
+    def code(self) -> str:
+        return ValidationException.__name__
+
+
 class EmptyKey(ValidationException):
     """An empty key attribute. AWS rejects the whole request for it, also a transaction."""
 
@@ -467,9 +475,9 @@ def row_key_in_item(table: Table, item: Item) -> bytes:
     for attribute in table.attributes:
         value = item.get(attribute.name)
         if value is None:
-            raise ValidationException(f"{INVALID}Missing the key {attribute.name} in the item")
+            raise WrongKey(f"{INVALID}Missing the key {attribute.name} in the item")
         if attribute.type not in value:
-            raise ValidationException(
+            raise WrongKey(
                 f"{INVALID}Type mismatch for key {attribute.name} expected: {attribute.type} actual: {type_of(value)}"
             )
         _check_not_empty(attribute, value)

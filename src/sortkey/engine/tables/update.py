@@ -25,7 +25,6 @@ from sortkey.engine.tables.definition import (
     KeyNames,
     check_projected_total,
     define_global_index,
-    listed,
     read_attributes,
     used_attributes,
 )
@@ -38,6 +37,7 @@ from sortkey.engine.tables.settings import (
     read_units,
     table_settings,
     without_maximum,
+    without_removed,
 )
 from sortkey.errors import LimitExceededException, ResourceNotFoundException, ValidationException
 
@@ -148,7 +148,6 @@ def _change_indexes(
     vector_actions = vector_definition.actions_of(vector_updates)
     _check_one_per_index(actions)
     _check_one_online(entry, actions, vector_actions)
-    _check_same_types(entry, definitions)
     indexes = {index.name: index for index in entry.indexes}
     dropped: list[IndexEntry | VectorIndexEntry] = []
     for action in actions:
@@ -198,15 +197,6 @@ def _check_one_online(entry: TableEntry, actions: list[Action], vector_actions: 
         raise LimitExceededException(
             "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
         )
-
-
-def _check_same_types(entry: TableEntry, definitions: dict[str, str]) -> None:
-    for name, tag in definitions.items():
-        if entry.attributes.get(name, tag) != tag:
-            raise ValidationException(
-                f"{INVALID}AttributeDefinitions redefine {name} as {tag}, "
-                f"which is {entry.attributes[name]} in the table"
-            )
 
 
 def _drop_index(indexes: dict[str, IndexEntry], action: DeleteGlobalSecondaryIndexAction) -> IndexEntry:
@@ -263,15 +253,19 @@ def _index_throughput(entry: TableEntry, name: str, requested: ProvisionedThroug
     return read_units(requested, name)
 
 
+def without_removed_maxima(entry: TableEntry) -> TableEntry:
+    """The entry as it is once the update is made; the answer of the update still shows what removes a maximum."""
+    return msgspec.structs.replace(
+        entry,
+        settings=without_removed(entry.settings),
+        indexes=[msgspec.structs.replace(index, settings=without_removed(index.settings)) for index in entry.indexes],
+    )
+
+
 def _with_attributes(entry: TableEntry, definitions: dict[str, str]) -> TableEntry:
-    """Removes definitions that no key uses any more; a new definition that no key uses is an error."""
+    """The definitions of the attributes that keys use. Those that the update has besides are ignored, and so is another
+    type of a known attribute."""
     searched = vector_definition.used_by(entry.vector_indexes)
     used = used_attributes(KeyNames(entry.partition, entry.sort), entry.indexes, searched)
-    known = entry.attributes | definitions
-    if any(name not in used and name not in entry.attributes for name in definitions):
-        raise ValidationException(
-            f"{INVALID}Some AttributeDefinitions are not used. "
-            f"AttributeDefinitions: {listed(definitions)}, keys used: {listed(name for name in known if name in used)}"
-        )
-    attributes = {name: tag for name, tag in known.items() if name in used}
-    return msgspec.structs.replace(entry, attributes=attributes)
+    known = entry.attributes | {name: tag for name, tag in definitions.items() if name not in entry.attributes}
+    return msgspec.structs.replace(entry, attributes={name: tag for name, tag in known.items() if name in used})
