@@ -16,7 +16,7 @@ from sortkey.model.fields.stored_forms import write_stored
 from sortkey.model.fields.untyped_values import from_upgrade, to_untyped
 from sortkey.model.items.family import Family, is_root
 from sortkey.model.items.revision import revision_of
-from sortkey.model.items.row_reader import RowReader
+from sortkey.model.items.row_reader import Part, RowReader
 from sortkey.model.items.stamps import ComputedField, Stamps, stamps_of
 from sortkey.model.keys.key_attribute import KeyAttribute, NativeAttribute
 from sortkey.model.keys.key_layout import KeyLayout
@@ -255,9 +255,23 @@ class Schema(Generic[T]):
     @cached_property
     def reader(self) -> RowReader[T]:
         """For rows in JSON."""
+        return self._reader(None)
+
+    def part_reader(self, part: Part) -> RowReader[T] | None:
+        """For parts of rows in JSON; None if only the codec reads them."""
+        if (
+            self.index_sources
+            or self.shares_fields
+            or self.primary.sharding is not None
+            or not self._marks.keys() <= part.attributes
+        ):
+            return None
+        return self._reader(part)
+
+    def _reader(self, part: Part | None) -> RowReader[T]:
         joined = {} if self.joined is None else self.joined.key_attributes
         keys = {**joined, **self.key_attributes}
-        return RowReader(self.owner, self.codec, self.primary, keys, self._marks, self.index_sources)
+        return RowReader(self.owner, self.codec, self.primary, keys, self._marks, self.index_sources, part)
 
     def encode(self, item: T) -> Row:
         """The row: attributes, key attributes, version, and the extra attributes that the item was read with."""
