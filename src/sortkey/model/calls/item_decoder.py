@@ -50,10 +50,16 @@ Undecodable = Literal["raise", "skip"]
 
 def decode_item(schema: Schema[S], stored: Unparsed) -> S | None:
     """The item of a row whose key belongs to this class; None if its tag is that of another."""
+    found = _read_item(schema, stored)
+    return _own_item(schema, stored.parsed()) if found is None else found
+
+
+def _read_item(schema: Schema[S], stored: Unparsed) -> S | None:
+    """The same; None if the codec has to read the row."""
     reader = schema.reader
     text = stored.text
     if not _is_readable(reader, stored):
-        return _own_item(schema, stored.parsed())
+        return None
     try:
         if not reader.counts_forms:
             return reader.item(reader.row(text))
@@ -64,8 +70,7 @@ def decode_item(schema: Schema[S], stored: Unparsed) -> S | None:
             schema.keep_forms(item, reader.in_other_forms(row))
         return item
     except NEEDS_CODEC:
-        found = _item_with_null(schema, text) if reader.may_be_null and _NULL in text else None
-        return _own_item(schema, stored.parsed()) if found is None else found
+        return _item_with_null(schema, text) if reader.may_be_null and _NULL in text else None
 
 
 def _item_with_null(schema: Schema[S], text: bytes) -> S | None:
@@ -87,10 +92,13 @@ def _own_item(schema: Schema[S], row: Row) -> S | None:
     return decode_row(schema, row) if schema.has_own_tag(row) else None
 
 
-def decode_written(schema: Schema[S], row: Row, path: AccessPath[Any], done: str) -> S:
+def decode_written(schema: Schema[S], row: Row | Unparsed, path: AccessPath[Any], done: str) -> S:
     """The item of a row that the store returned for a write; an error says that the write was made."""
+    found = _read_item(schema, row) if isinstance(row, Unparsed) else None
+    if found is not None:
+        return found
     try:
-        return schema.decode(row)
+        return schema.decode(row.parsed() if isinstance(row, Unparsed) else row)
     except Exception as error:
         raise DecodeError(f"{path!r} {done}, but its row cannot be decoded: {error}", written=True) from error
 
