@@ -1,8 +1,8 @@
 """Bulk writes, rows a second, beside db.batch and boto3's batch_writer; and what others wait meanwhile
 
-In the process, `db.load` and `db.batch` write the same items to a folder, every commit synced. Another task puts and
-gets one item after the other, without a load and during one. On an endpoint, all three write to one `sortkey db` in
-memory; boto3 makes its rows of plain dictionaries, without a model.
+In the process, `db.load` and `db.batch` write the same items to a folder, every commit synced; processor time is
+without the waiting for the disk. Another task puts and gets one item after the other, without a load and during one. On
+an endpoint, all three write to one `sortkey db` in memory; boto3 makes its rows of plain dictionaries, without a model.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import boto3
@@ -26,6 +26,8 @@ CALLS = 300
 """Puts and gets without a load."""
 STORES = 1000
 PRICES = sk.Table("loaded-prices")
+
+PLAIN = sk.Table("loaded-plain-prices")
 
 Latencies = tuple[list[float], list[float]]
 """Of puts and of gets, in milliseconds."""
@@ -42,6 +44,23 @@ class Price(sk.Item, table=PRICES):
     by_product = sk.Index("gsi1", "PRODUCT#{product}", "{store}")
 
 
+class PlainPrice(sk.Item, table=PLAIN):
+    """The same without an index."""
+
+    store: str
+    product: str
+    amount: int
+    updated: int
+    channel: str = "ALL"
+
+    key = sk.Key("STORE#{store}", "PRODUCT#{product}")
+
+
+def plain_prices(rows: int) -> Iterator[PlainPrice]:
+    for number in range(rows):
+        yield PlainPrice(store=f"{number % STORES:05}", product=f"P{number:07}", amount=number, updated=number)
+
+
 def prices(rows: int, product: str = "P") -> Iterator[Price]:
     for number in range(rows):
         yield Price(store=f"{number % STORES:05}", product=f"{product}{number:07}", amount=number, updated=number)
@@ -52,6 +71,12 @@ def run() -> Iterator[Result]:
         batch = in_process(Path(folder) / "batch", lambda db: db.batch(put=prices(ROWS)), ROWS)
         load = in_process(Path(folder) / "load", lambda db: db.load(prices(ROWS)), ROWS)
         yield Result("db.load, in the process", load, "/s", peers={"db.batch": batch})
+        plain = in_process(Path(folder) / "plain", lambda db: db.load(plain_prices(ROWS)), ROWS)
+        yield Result("db.load without an index, in the process", plain, "/s")
+        indexed = in_process(Path(folder) / "1", lambda db: db.load(prices(ROWS)), ROWS, process_time)
+        yield Result("db.load, a second of processor time", indexed, "/s")
+        plain = in_process(Path(folder) / "2", lambda db: db.load(plain_prices(ROWS)), ROWS, process_time)
+        yield Result("db.load without an index, a second of processor time", plain, "/s")
         alone, during = asyncio.run(others(Path(folder) / "others", ROWS, CALLS))
     for name, calm, busy in zip(("put", "get"), alone, during, strict=True):
         yield Result(f"{name} during a load, p50", quantile(busy, 0.5), "ms", quantile(calm, 0.5))
@@ -59,11 +84,13 @@ def run() -> Iterator[Result]:
     yield on_endpoint(ENDPOINT_ROWS)
 
 
-def in_process(folder: Path, write: Callable[[sk.Session], object], rows: int) -> float:
+def in_process(
+    folder: Path, write: Callable[[sk.Session], object], rows: int, clock: Callable[[], float] = perf_counter
+) -> float:
     """Rows per second."""
-    with sk.connect(folder, tables=[PRICES]) as db:
+    with sk.connect(folder, tables=[PRICES, PLAIN]) as db:
         db.create_tables()
-        return rows_per_second(lambda: write(db), rows)
+        return rows_per_second(lambda: write(db), rows, clock)
 
 
 async def others(folder: Path, rows: int, calls: int) -> tuple[Latencies, Latencies]:
@@ -129,10 +156,10 @@ def batch_writer(url: str, rows: int) -> None:
             )
 
 
-def rows_per_second(write: Callable[[], object], rows: int) -> float:
-    began = perf_counter()
+def rows_per_second(write: Callable[[], object], rows: int, clock: Callable[[], float] = perf_counter) -> float:
+    began = clock()
     write()
-    return rows / (perf_counter() - began)
+    return rows / (clock() - began)
 
 
 def quantile(values: list[float], share: float) -> float:

@@ -1,14 +1,17 @@
 """The model, microseconds a call, beside the bare client in the process, and beside PynamoDB on one endpoint
 
 In the process, "bare" is the same request through `sortkey.client`, whose answer is left as DynamoDB JSON; the model
-makes the key, meters the call and gives typed items. On the endpoint, both sides are sync and speak to one `sortkey db`
-in memory.
+makes the key, meters the call and gives typed items. Updates are measured in processor time, so that syncs do not hide
+it. Beside pages of partial items and counts, which are measured per row, are the same rows as whole items. On the
+endpoint, both sides are sync and speak to one `sortkey db` in memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
+from tempfile import TemporaryDirectory
+from time import process_time_ns
 from typing import Any
 
 from pynamodb.attributes import MapAttribute, NumberAttribute, UnicodeAttribute
@@ -24,10 +27,12 @@ STORES = 20
 PRODUCTS = 100
 BATCH = 50
 PAGE = 64
+OFFERED = 500
 TABLE = "prices"
 
 PRICES = sk.Table(TABLE)
 STOCKS = sk.Table("stocks")
+OFFERS = sk.Table("offers")
 
 
 class Price(sk.Item, table=PRICES):
@@ -47,6 +52,23 @@ class Stock(sk.Item, table=STOCKS):
     moves: int = 0
 
     key = sk.Key("PRODUCT#{product}")
+
+
+class Offer(sk.Item, table=OFFERS):
+    """Its indexes have all of it, and a part of it."""
+
+    store: str
+    product: str
+    amount: Decimal
+    updated: int = 0
+
+    key = sk.Key("STORE#{store}", "OFFER#{product}")
+    whole = sk.Index("gsi1", "OFFERS", "{product}#{store}")
+    part = sk.Index("gsi2", "OFFERS", "{product}#{store}", projection=["amount"])
+
+
+def offers() -> list[Offer]:
+    return [Offer(store=price.store, product=price.product, amount=price.amount) for price in prices()]
 
 
 def prices() -> list[Price]:
@@ -80,6 +102,21 @@ class Modelled:
         store = f"{number % STORES:05}"
         return self.db.page(Price.key(store=store, channel="ALL", kind="Base"), first=PAGE).items
 
+    def update(self, number: int) -> object:
+        return self.db.update(Price.key(**asked(number)), {"updated": number})
+
+    def page_of_whole_items(self, _: int) -> object:
+        return self.db.page(Offer.whole(), first=OFFERED).items
+
+    def page_with_only(self, _: int) -> object:
+        return self.db.page(Offer.whole(), first=OFFERED, only=["amount"]).items
+
+    def page_of_projected_items(self, _: int) -> object:
+        return self.db.page(Offer.part(), first=OFFERED).items
+
+    def count(self, _: int) -> object:
+        return self.db.count(Offer.part())
+
     def nested_update(self, number: int) -> object:
         return self.db.update(Stock.key(product=f"P{number % PRODUCTS:04}"), [sk.F(Stock.counts)["north"].add(1)])
 
@@ -111,6 +148,19 @@ class Bare:
             ExpressionAttributeValues=values,
             Limit=PAGE,
         )["Items"]
+
+    def update(self, number: int) -> object:
+        return self.client.update_item(
+            TableName=TABLE,
+            Key=self._key(asked(number)),
+            UpdateExpression="SET #updated = :updated",
+            ConditionExpression="attribute_exists(#pk) AND attribute_not_exists(#version)",
+            ExpressionAttributeNames={"#updated": "updated", "#pk": "pk", "#version": "_v"},
+            ExpressionAttributeValues={":updated": {"N": f"{number}"}},
+            ReturnValues="ALL_NEW",
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            ReturnConsumedCapacity="TOTAL",
+        )["Attributes"]
 
     def _key(self, fields: dict[str, Any]) -> dict[str, Any]:
         sort = f"{fields['channel']}#{fields['kind']}#{fields['product']}"
@@ -172,9 +222,9 @@ class Pynamo:
 
 
 def loaded(url: str) -> sk.Session:
-    db = sk.connect(url, tables=[PRICES, STOCKS])
+    db = sk.connect(url, tables=[PRICES, STOCKS, OFFERS])
     db.create_tables()
-    db.batch(put=prices())
+    db.batch(put=[*prices(), *offers()])
     db.batch(put=[Stock(product=f"P{product:04}", counts={"north": 0}) for product in range(PRODUCTS)])
     return db
 
@@ -186,6 +236,10 @@ def run() -> Iterator[Result]:
         for name, calls in {"get": 2000, "lookup": 200, "page": 200}.items():
             ours, theirs = side_by_side(getattr(modelled, name), getattr(bare, name), population, calls)
             yield Result(f"{_title(name)}, in the process", ours, "µs", theirs)
+        yield _update(modelled, bare, "in memory")
+        yield from partial_items(modelled)
+    with TemporaryDirectory() as folder, loaded(folder) as db:
+        yield _update(Modelled(db), Bare(db.client), "on a synced folder")
     server = ServerProcess("--memory")
     try:
         with loaded(server.url) as db:
@@ -195,6 +249,23 @@ def run() -> Iterator[Result]:
                 yield Result(f"{_title(name)}, on an endpoint", ours, "µs", peers={"PynamoDB": theirs})
     finally:
         server.stop()
+
+
+def _update(modelled: Modelled, bare: Bare, where: str) -> Result:
+    ours, theirs = side_by_side(modelled.update, bare.update, STORES * PRODUCTS, 300, clock=process_time_ns)
+    return Result(f"update {where}, processor time", ours, "µs", theirs)
+
+
+def partial_items(modelled: Modelled) -> Iterator[Result]:
+    """Microseconds a row, of partial items beside whole ones, and of a count of all rows of an index."""
+    for name, part in {
+        "only=": modelled.page_with_only,
+        "an index with a projection": modelled.page_of_projected_items,
+    }.items():
+        ours, whole = side_by_side(part, modelled.page_of_whole_items, 1, 10, clock=process_time_ns)
+        yield Result(f"items of {name}, a row, beside whole items", ours / OFFERED, "µs", whole / OFFERED)
+    ours, whole = side_by_side(modelled.count, modelled.page_of_whole_items, 1, 10, clock=process_time_ns)
+    yield Result("count of an index, a row, beside whole items", ours / len(offers()), "µs", whole / OFFERED)
 
 
 def _title(name: str) -> str:

@@ -160,9 +160,10 @@ class Unparsed:
 
 
 def with_unparsed_items(answer: Answer) -> dict[str, Any]:
-    """The engine's answer to one of UNPARSED_READS in boto3's shape, except for its items. Changes it in place."""
+    """The engine's answer to one of UNPARSED_READS, or to an UpdateItem, in boto3's shape, except for its items.
+    Changes it in place."""
     for name, member in answer.items():
-        if name in ("Item", "Items"):
+        if name in ("Item", "Items", "Attributes"):
             answer[name] = Unparsed(member.text, member.binary)
         elif name == "Responses":
             answer[name] = {table: Unparsed(items.text, items.binary) for table, items in member.items()}

@@ -204,14 +204,22 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
     async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         if operation not in WRITES:
             return self._execute(operation, members)
+        return boto3_answer(operation, await self._written(operation, members))
+
+    async def _call_unparsed(self, operation: str, members: dict[str, Any], binary: bool = True) -> dict[str, Any]:
+        if operation not in WRITES:
+            return self._execute_unparsed(operation, members, binary)
+        return with_unparsed_items(await self._written(operation, members, binary))
+
+    async def _written(self, operation: str, members: dict[str, Any], binary: bool = True) -> Answer:
         database = self.database
         pending = _PendingWrite()
         try:
-            request = typed_request(operation, members)
+            request = typed_request(operation, members, binary)
             if operation in STATEMENTS and not writes(operation, request):
-                return self._execute(operation, members)
+                return self._answer(operation, members)
             ticket = database.submit(operation, request, pending.done)
-            answer = await pending.future
+            return await pending.future
         except DynamoDBError as error:
             raise errors.client_error(operation, members, error) from None
         except FolderBusy as busy:
@@ -219,10 +227,6 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
         except asyncio.CancelledError:
             database.store.queue.withdraw_one(ticket)
             raise
-        return boto3_answer(operation, answer)
-
-    async def _call_unparsed(self, operation: str, members: dict[str, Any], binary: bool = True) -> dict[str, Any]:
-        return self._execute_unparsed(operation, members, binary)
 
     async def capabilities(self) -> Capabilities:
         return stores.EMBEDDED_REGIONS if self.database.peers else stores.EMBEDDED
@@ -279,13 +283,19 @@ class RowPuts:
         """The size of the rows."""
         return self._puts.bytes
 
-    def add(self, table: str, row: dict[str, Any], condition: dict[str, Any] | None = None) -> None:
-        """Add a row in boto3's shape. Raises the ClientError of a PutItem; the rows that were added before are kept.
-        `condition` are the members of a PutItem that make its condition; it is compiled once for each dict."""
+    def add(
+        self,
+        table: str,
+        row: dict[str, Any],
+        condition: dict[str, Any] | None = None,
+        *,
+        size: int | None = None,
+    ) -> None:
+        """See `InProcessPuts`."""
         try:
             compiled = None if condition is None else self._condition(table, condition)
             try:
-                self._puts.add(table, row, compiled)
+                self._puts.add(table, row, compiled, size)
             except DynamoDBError:
                 # Most rows have no binary. To convert only those that have saves a tenth of the time.
                 converted = _dynamodb_json(table, row)

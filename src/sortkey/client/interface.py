@@ -82,9 +82,17 @@ class InProcessPuts(Protocol):
     def bytes(self) -> int:
         """The size of the rows."""
 
-    def add(self, table: str, row: dict[str, Any], condition: dict[str, Any] | None = None) -> None:
+    def add(
+        self,
+        table: str,
+        row: dict[str, Any],
+        condition: dict[str, Any] | None = None,
+        *,
+        size: int | None = None,
+    ) -> None:
         """Add a row in boto3's shape. Raises the ClientError of a PutItem; the rows that were added before are kept.
-        `condition` are the members of a PutItem that make its condition; it is compiled once for each dict."""
+        `condition` are the members of a PutItem that make its condition; it is compiled once for each dict. `size` is
+        that of the row, if it is known; then the row is in canonical form, and has no binary."""
 
     def submit(self) -> PendingCommit:
         """Put the rows without waiting."""

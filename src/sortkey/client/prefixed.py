@@ -166,8 +166,15 @@ class PrefixedPuts:
     def bytes(self) -> int:
         return self._puts.bytes
 
-    def add(self, table: str, row: dict[str, Any], condition: dict[str, Any] | None = None) -> None:
-        self._puts.add(self._prefix + table, row, condition)
+    def add(
+        self,
+        table: str,
+        row: dict[str, Any],
+        condition: dict[str, Any] | None = None,
+        *,
+        size: int | None = None,
+    ) -> None:
+        self._puts.add(self._prefix + table, row, condition, size=size)
 
 
 class AnyPrefixedClient(AnyClient[R], Generic[C, R]):

@@ -258,6 +258,9 @@ class ShownPaths:
 
     __slots__ = ("_shown", "attributes", "nested")
 
+    whole: Final = None
+    """Paths may have other names in the answer."""
+
     def __init__(self, statement: Statement, bindings: Bindings) -> None:
         assert isinstance(statement.body, Select)
         paths = (statement.body.paths or ())[::-1]

@@ -21,7 +21,7 @@ CACHED_PATHS: Final = 32
 class Projection:
     """Reduces an item to some document paths."""
 
-    __slots__ = ("_wanted", "attributes", "nested")
+    __slots__ = ("_wanted", "attributes", "nested", "whole")
 
     def __init__(self, paths: Sequence[DocumentPath]) -> None:
         self._wanted = branches(paths)
@@ -29,6 +29,8 @@ class Projection:
         """The top-level attributes that are kept, whole or in part."""
         self.nested = frozenset(str(path[0]) for path in paths if len(path) > 1)
         """The top-level attributes that are kept in part, by a longer path."""
+        self.whole = None if self.nested else tuple(map(str, self._wanted))
+        """The attributes, in order, if all are kept whole."""
 
     def __call__(self, item: Item) -> Item:
         return pick(item, self._wanted)

@@ -42,17 +42,17 @@ def test_an_upgrade_keeps_what_another_program_adds_meanwhile(
 ) -> None:
     memory.create_tables(Reading)
     put_row(memory, reading_row(text="7"), "old-readings")
-    call = memory.client._call
+    call = memory.client._call_unparsed
     written: list[str] = []
 
-    def meddling(operation: str, members: dict[str, Any]) -> dict[str, Any]:
-        if operation in ("PutItem", "UpdateItem"):
+    def meddling(operation: str, members: dict[str, Any], binary: bool) -> dict[str, Any]:
+        if operation == "UpdateItem":
             written.append(operation)
             if len(written) == 2:  # the first attempt fails, and returns the row of the older version
                 put_row(memory, reading_row(text="7", note={"S": "new"}), "old-readings")
-        return call(operation, members)
+        return call(operation, members, binary)
 
-    monkeypatch.setattr(memory.client, "_call", meddling)
+    monkeypatch.setattr(memory.client, "_call_unparsed", meddling)
     memory.update(SENSOR, {"seen": 1})
     row = row_of(memory, SENSOR)
     assert (row["note"], row["value"], row["_v"]) == ({"S": "new"}, {"N": "7"}, {"N": "2"})

@@ -50,6 +50,7 @@ OLD_TASK = {"pk": {"S": "T#1"}, "id": {"S": "1"}, "status": {"S": "OPEN"}}
 FOREIGN_TIME = {"pk": {"S": "V#1"}, "id": {"S": "1"}, "at": {"S": "2026-01-01T00:00:00+00:00"}}
 FREE = {"owner": None}
 Write = Callable[[sk.Session], object]
+Call = Callable[..., dict[str, Any]]
 
 
 @contextmanager
@@ -61,18 +62,21 @@ def overtaken(write: Write, other: Write) -> Iterator[sk.Session]:
         db.create_tables(Task, Visit)
         db.client.put_item(TableName=Task.__table__.name, Item=OLD_TASK)
         db.client.put_item(TableName=Visit.__table__.name, Item=FOREIGN_TIME)
-        call = db.client._call
 
-        def overtaken_call(operation: str, members: dict[str, Any]) -> dict[str, Any]:
-            try:
-                return call(operation, members)
-            except ClientError:
-                if pending:
-                    pending.pop()(db)
-                raise
+        def overtaken_call(call: Call) -> Call:
+            def sent(operation: str, *members: Any) -> dict[str, Any]:
+                try:
+                    return call(operation, *members)
+                except ClientError:
+                    if pending:
+                        pending.pop()(db)
+                    raise
+
+            return sent
 
         with (
-            patch.object(db.client, "_call", overtaken_call),
+            patch.object(db.client, "_call", overtaken_call(db.client._call)),
+            patch.object(db.client, "_call_unparsed", overtaken_call(db.client._call_unparsed)),
             pytest.raises((sk.ConditionFailed, sk.TransactionFailed)),
         ):
             write(db)

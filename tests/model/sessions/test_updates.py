@@ -9,6 +9,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.model.items.item import schema_of
+from tests.model.sessions.old_rows import put_row
 from tests.model.sessions.shop import SHOP, Order, Parcel, numbers, order
 
 ONE = Order.key(customer="ada", number=1)
@@ -99,16 +100,16 @@ def test_items_are_read_only_where_needed(memory: sk.Session) -> None:
 # Another writer changes the item between the read and the update, which is then planned again.
 def test_a_guard_that_fails_plans_again(memory: sk.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.put(order(1, city="Berlin"))
-    call = memory.client._call
+    call = memory.client._call_unparsed
     meddled: list[dict[str, Any]] = []
 
-    def meddling(operation: str, members: dict[str, Any]) -> dict[str, Any]:
+    def meddling(operation: str, members: dict[str, Any], binary: bool) -> dict[str, Any]:
         if operation == "UpdateItem" and not meddled:
             meddled.append(members)
-            call("PutItem", {"TableName": "shop", "Item": schema_of(Order).encode(order(1, city="Rome", visits=9))})
-        return call(operation, members)
+            put_row(memory, schema_of(Order).encode(order(1, city="Rome", visits=9)), "shop")
+        return call(operation, members, binary)
 
-    monkeypatch.setattr(memory.client, "_call", meddling)
+    monkeypatch.setattr(memory.client, "_call_unparsed", meddling)
     assert memory.update(ONE, {"status": "DONE"}) == order(1, city="Rome", visits=9, status="DONE")
     assert memory.count(Order.by_city(city="Rome", status="DONE", visits=9)) == 1
     assert memory.meter.reading("update Order").calls == 2  # the read and the second try; an error is no answer

@@ -162,7 +162,7 @@ def _prepare(found: Iterator[Record], entry: ImportEntry, table: Table, present:
 def _prepared(table: Table, item: Item) -> write.PreparedPut:
     new = normalise_item(item)
     write.check_size(new.size)
-    return write.PreparedPut(table, new)
+    return write.prepare_put(table, new)
 
 
 def _save(core: Core, before: ImportEntry, chunk: _Chunk, batch: WriteBatch) -> bool:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
+
 from sortkey.engine.operations.answers import Consumed
 from sortkey.engine.operations.rehearsal import recall
 from sortkey.engine.rows import stored_item
@@ -20,7 +22,6 @@ from sortkey.engine.streams import stream_writer
 from sortkey.engine.tables import change_log, expiry_index, index_rows, row_versions, vector_rows
 from sortkey.engine.tables.core import Answer, Core
 from sortkey.engine.tables.table import (
-    Index,
     Table,
     check_index_keys,
     check_scalar_keys,
@@ -97,33 +98,36 @@ def row_key_to_put(table: Table, new: Normalised) -> bytes:
     return row_key
 
 
-class PreparedPut:
+class PreparedPut(msgspec.Struct, gc=False):
     """A new item as its row, and its index rows: what follows from the item alone.
 
-    The item itself is kept only on request: it takes ten times as much memory, and few puts need it again.
+    Many are made at once, so the garbage collector does not look at them. The item itself is kept only on request: it
+    takes ten times as much memory, and few puts need it again.
     """
 
-    __slots__ = ("index_rows", "item", "key", "row", "size", "table")
-
-    def __init__(self, table: Table, new: Normalised, keeps_item: bool = False) -> None:
-        """Raises what a put of the item raises."""
-        self.table = table
-        self.item = new.item if keeps_item else None
-        self.size = new.size
-        self.index_rows: Sequence[tuple[Index, index_rows.Row]] = ()
-        if not table.indexes:
-            # Vector rows are made in the writer's turn.
-            self.key = row_key_to_put(table, new)
-            self.row = stored_item.encode(self.key, *new)
-            return
-        prefixes = None if table.local_indexes or table.vector_indexes else index_rows.fast_prefixes(table, new.item)
-        self.key = row_key_to_put(table, new) if prefixes is None else row_key_in_item(table, new.item)
-        self.row = stored_item.encode(self.key, *new)
-        self.index_rows = index_rows.rows_of(table, self.key, new.item, self.row, prefixes)
+    table: Table
+    key: bytes
+    row: bytes
+    size: int
+    index_rows: index_rows.FlatRows
+    item: Item | None
 
     def for_table(self, table: Table) -> PreparedPut:
         """The same item, for the table as it is now."""
-        return PreparedPut(table, stored_item.normalised(payload_of(self.row)))
+        return prepare_put(table, stored_item.normalised(payload_of(self.row)))
+
+
+def prepare_put(table: Table, new: Normalised, keeps_item: bool = False) -> PreparedPut:
+    """Raises what a put of the item raises."""
+    item = new.item if keeps_item else None
+    if not table.indexes:
+        # Vector rows are made in the writer's turn.
+        key = row_key_to_put(table, new)
+        return PreparedPut(table, key, stored_item.encode(key, *new), new.size, (), item)
+    prefixes = None if table.local_indexes or table.vector_indexes else index_rows.fast_prefixes(table, new.item)
+    key = row_key_to_put(table, new) if prefixes is None else row_key_in_item(table, new.item)
+    row = stored_item.encode(key, *new)
+    return PreparedPut(table, key, row, new.size, index_rows.rows_of(table, key, new.item, row, prefixes), item)
 
 
 def check_local_size(table: Table, new: Normalised, message: str) -> None:
@@ -215,9 +219,8 @@ def put_prepared(batch: WriteBatch, put: PreparedPut, found: Found | None = None
     units = put_row(batch, found, put.row, put.size)
     if found.row is not None and table.indexes:
         units += index_rows.replace_all(batch, table, found.key, found.item, found.row, put.index_rows)
-    else:
-        for index, row in put.index_rows:
-            units += index_rows.insert(batch, index, row)
+    elif put.index_rows:
+        units += index_rows.insert_all(batch, table, put.index_rows)
     if table.log is not None and found.row != put.row:
         change_log.follow(batch, table.log, found.key, found.row)
     if table.recorded or table.ttl_attribute is not None or table.vector_indexes:
@@ -309,16 +312,17 @@ class BulkPut:
     def __len__(self) -> int:
         return len(self._puts)
 
-    def add(self, table_name: str, item: Item, condition: Condition | None = None) -> None:
-        """Add a put. Raises the error of a PutItem of this item; the items that were added before are kept."""
+    def add(self, table_name: str, item: Item, condition: Condition | None = None, size: int | None = None) -> None:
+        """Add a put. Raises the error of a PutItem of this item; the items that were added before are kept. `size` is
+        that of the item, if it is known; then the item is canonical, and has no binary."""
         table = self._tables.get(table_name)
         if table is None:
             with self._core.read() as snapshot:
                 table = self._tables[table_name] = self._core.catalog.require_named(snapshot, table_name)
-        new = normalise_item(item)
+        new = normalise_item(item) if size is None else Normalised(item, size, binary=False)
         check_size(new.size)
         # Most items under a condition replace one, and are needed again for what follows.
-        prepared = PreparedPut(table, new, keeps_item=condition is not None)
+        prepared = prepare_put(table, new, keeps_item=condition is not None)
         if condition is not None:
             check_scalar_keys(table, condition)
             self._conditions[len(self._puts)] = condition

@@ -11,11 +11,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
 from operator import attrgetter, itemgetter
+from types import GenericAlias
 from typing import Final
 
 import msgspec
 import orjson
 
+from sortkey.expressions import Projection, ShownPaths
 from sortkey.storage import SEAL_BYTES, payload_of, seal
 from sortkey.values.attribute import Item, Normalised
 from sortkey.values.size import READ_UNIT_BYTES
@@ -35,6 +37,9 @@ _text = itemgetter(slice(HEADER_BYTES, -SEAL_BYTES))
 
 KEY_READERS: Final = 1024
 """How many compiled key readers are kept, one for each key of a table or an index."""
+PROJECTORS: Final = 256
+MANY_ROWS: Final = 32
+"""To compile a projection takes as long as to apply it to so many rows by itself."""
 
 
 def encode(row_key: bytes, item: Item, size: int, binary: bool) -> bytes:
@@ -109,6 +114,23 @@ def key_reader(names: tuple[str, ...]) -> Callable[[bytes], bytes]:
     return lambda text: form % values(decode(text))
 
 
+@lru_cache(maxsize=PROJECTORS)
+def _projector(names: tuple[str, ...]) -> Callable[[bytes], bytes]:
+    """From a JSON list of items to that of these attributes of each: takes an eighth of the time of decoding them."""
+    members = [(f"member{number}", msgspec.Raw | msgspec.UnsetType, msgspec.UNSET) for number in range(len(names))]
+    renamed = {member: name for (member, *_), name in zip(members, names, strict=True)}
+    item = msgspec.defstruct("Projected", members, rename=renamed, gc=False)
+    decode = msgspec.json.Decoder(GenericAlias(list, (item,))).decode
+    return lambda text: msgspec.json.encode(decode(text))
+
+
+def _projected(rows: list[bytes], projection: Projection | ShownPaths) -> bytes:
+    """The projected items as the inside of a JSON list."""
+    if projection.whole is not None and len(rows) >= MANY_ROWS:
+        return _projector(projection.whole)(b"[%b]" % texts(rows))[1:-1]
+    return b",".join([orjson.dumps(projection(decode(row))) for row in rows])
+
+
 class Json:
     """JSON as it is stored: spliced into an answer as text, or parsed by a caller that needs objects."""
 
@@ -130,11 +152,9 @@ class Json:
         return cls(orjson.dumps(item), binary)
 
     @classmethod
-    def items(cls, rows: list[bytes], projection: Callable[[Item], Item] | None = None) -> Json:
+    def items(cls, rows: list[bytes], projection: Projection | ShownPaths | None = None) -> Json:
         """A list of the rows' items, whole or projected."""
-        if projection is not None:
-            return cls(b"[%b]" % b",".join([orjson.dumps(projection(decode(row))) for row in rows]), True)
-        return cls(b"[%b]" % texts(rows), any_binary(rows))
+        return cls(b"[%b]" % (texts(rows) if projection is None else _projected(rows, projection)), any_binary(rows))
 
 
 class ItemTexts:
@@ -142,21 +162,18 @@ class ItemTexts:
 
     __slots__ = ("_binary", "_projection", "_texts")
 
-    def __init__(self, projection: Callable[[Item], Item] | None) -> None:
+    def __init__(self, projection: Projection | ShownPaths | None) -> None:
         self._projection = projection
-        self._binary = projection is not None
+        self._binary = False
         self._texts: list[bytes] = []
 
     def add(self, rows: list[bytes]) -> None:
         projection = self._projection
         if not rows:
             return
-        if projection is None:
-            self._texts.append(texts(rows))
-            self._binary = self._binary or any_binary(rows)
-        else:
-            # Joined now: a list of many short texts would take much memory.
-            self._texts.append(b",".join([orjson.dumps(projection(decode(row))) for row in rows]))
+        # Joined now: a list of many short texts would take much memory.
+        self._texts.append(texts(rows) if projection is None else _projected(rows, projection))
+        self._binary = self._binary or any_binary(rows)
 
     def json(self) -> Json:
         """A list of the items."""

@@ -7,7 +7,8 @@ is also what AWS charges for: a changed key costs the removal of the old row and
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
+from typing import Final
 
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.write_batch import WriteBatch
@@ -24,6 +25,13 @@ class Row:
     def __init__(self, key: bytes, value: bytes) -> None:
         self.key = key
         self.value = value
+
+
+FlatRows = tuple[bytes, ...]
+"""An item's index rows: a row key and a value for each index of the table, in order; both empty for one without a row.
+
+Many items are prepared at once. The garbage collector does not look into such a tuple, as it does into objects."""
+NO_ROW: Final = (b"", b"")
 
 
 def row_of(index: Index, item: Item, ends: tuple[bytes, bytes], table_row: bytes) -> Row | None:
@@ -57,20 +65,30 @@ def fast_prefixes(table: Table, item: Item) -> list[bytes] | None:
     return prefixes
 
 
-def rows_of(
-    table: Table, key: bytes, item: Item, table_row: bytes, prefixes: list[bytes] | None
-) -> list[tuple[Index, Row]]:
+def rows_of(table: Table, key: bytes, item: Item, table_row: bytes, prefixes: list[bytes] | None) -> FlatRows:
     """The rows that the table's indexes should hold for this item, whose `fast_prefixes` are given."""
     ends = ends_of(key)
-    indexes = table.indexes.values()
-    if prefixes is None:
-        rows = [(index, row_of(index, item, ends, table_row)) for index in indexes if index.reaches(key)]
-        return [(index, row) for index, row in rows if row is not None]
-    return [
-        (index, _row(index, prefix + ends[index.end], item, table_row))
-        for index, prefix in zip(indexes, prefixes, strict=True)
-        if index.reaches(key)
-    ]
+    flat: list[bytes] = []
+    for place, index in enumerate(table.indexes.values()):
+        if not index.reaches(key):
+            flat += NO_ROW
+        elif prefixes is not None and index.kept is None:
+            row_key = prefixes[place] + ends[index.end]
+            flat += row_key, stored_item.under(row_key, table_row)
+        else:
+            row = row_of(index, item, ends, table_row)
+            flat += NO_ROW if row is None else (row.key, row.value)
+    return tuple(flat)
+
+
+def insert_all(batch: WriteBatch, table: Table, rows: FlatRows) -> float:
+    """Put the rows of an item that the table does not have; returns their write units."""
+    units = 0.0
+    for place, index in enumerate(table.indexes.values()):
+        key = rows[place + place]
+        if key:
+            units += _insert(batch, index, key, rows[place + place + 1])
+    return units
 
 
 def local_size(table: Table, new: Normalised) -> int:
@@ -109,26 +127,25 @@ def apply(
     return units
 
 
-def replace_all(
-    batch: WriteBatch, table: Table, key: bytes, old: Item, old_row: bytes, rows: Sequence[tuple[Index, Row]]
-) -> float:
+def replace_all(batch: WriteBatch, table: Table, key: bytes, old: Item, old_row: bytes, rows: FlatRows) -> float:
     """Change an item's rows to these, which are known already; returns their write units."""
     ends = ends_of(key)
-    made = {index.name: row for index, row in rows}
     units = 0.0
-    for index in table.indexes.values():
+    for place, index in enumerate(table.indexes.values()):
         if index.reaches(key):
-            units += _replace(batch, index, row_of(index, old, ends, old_row), made.get(index.name))
+            row_key, value = rows[place + place : place + place + 2]
+            after = Row(row_key, value) if row_key else None
+            units += _replace(batch, index, row_of(index, old, ends, old_row), after)
     return units
 
 
 def _replace(batch: WriteBatch, index: Index, before: Row | None, after: Row | None) -> float:
     if before is None:
-        return 0.0 if after is None else insert(batch, index, after)
+        return 0.0 if after is None else _insert(batch, index, after.key, after.value)
     if after is None:
         return _remove(batch, index, before)
     if before.key != after.key:
-        return _remove(batch, index, before) + insert(batch, index, after)
+        return _remove(batch, index, before) + _insert(batch, index, after.key, after.value)
     if before.value == after.value:
         return 0.0
     before_size, after_size = stored_item.size(before.value), stored_item.size(after.value)
@@ -137,25 +154,25 @@ def _replace(batch: WriteBatch, index: Index, before: Row | None, after: Row | N
     if before_size == after_size and stored_item.decode(before.value) == stored_item.decode(after.value):
         # Only the order of the attributes has changed: the row is rewritten, and costs nothing.
         return 0.0
-    return _count(batch, after, max(before_size, after_size))
+    return _count(batch, after.key, max(before_size, after_size))
 
 
-def insert(batch: WriteBatch, index: Index, row: Row) -> float:
+def _insert(batch: WriteBatch, index: Index, key: bytes, value: bytes) -> float:
     """Put a row that the index does not have; returns its write units."""
-    size = stored_item.size(row.value)
-    batch.put(row.key, row.value)
+    size = stored_item.size(value)
+    batch.put(key, value)
     batch.count(index.space, 1, size)
-    return _count(batch, row, size)
+    return _count(batch, key, size)
 
 
 def _remove(batch: WriteBatch, index: Index, row: Row) -> float:
     size = stored_item.size(row.value)
     batch.delete(row.key)
     batch.count(index.space, -1, -size)
-    return _count(batch, row, size)
+    return _count(batch, row.key, size)
 
 
-def _count(batch: WriteBatch, row: Row, size: int) -> float:
+def _count(batch: WriteBatch, key: bytes, size: int) -> float:
     units = write_units(size)
-    batch.charge(row.key, units)
+    batch.charge(key, units)
     return units

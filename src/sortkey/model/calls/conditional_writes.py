@@ -99,9 +99,11 @@ class Outcome(NamedTuple):
     answer: Answer
 
 
-def carry_out(context: Context, write: ConditionalWrite, returning: str | None = None) -> Steps[Outcome]:
+def carry_out(
+    context: Context, write: ConditionalWrite, returning: str | None = None, *, unparsed: bool = False
+) -> Steps[Outcome]:
     """Sends the write until it succeeds; raises what `rejected` returns. `returning` are the ReturnValues of an
-    UpdateItem or DeleteItem."""
+    UpdateItem or DeleteItem; with `unparsed`, a store in the process leaves an UpdateItem's unparsed."""
     if write.schema.stamps is not None or write.schema.family is not None:
         # A subclass may have stamps that the class does not have.
         write.stamp(context.moment)
@@ -116,7 +118,12 @@ def carry_out(context: Context, write: ConditionalWrite, returning: str | None =
         if returning is not None and prepared.action != "Put":
             members["ReturnValues"] = returning
         try:
-            answer = yield from context.send(f"{prepared.action}Item", members, write.metered)
+            if unparsed and context.in_process:
+                # What was read of the row may be anything.
+                binary = row is not None or write.schema.has_binary
+                answer = yield from context.send_unparsed("UpdateItem", members, write.metered, binary)
+            else:
+                answer = yield from context.send(f"{prepared.action}Item", members, write.metered)
         except ClientError as error:
             found = row_of_failed_condition(error)
             if found is None or not may_succeed(write, prepared.members, found):

@@ -14,7 +14,7 @@ from sortkey.model.errors import DeclarationError, DecodeError
 from sortkey.model.fields.codec import Row
 from sortkey.model.fields.stored_forms import has_respelled_number, other_forms
 from sortkey.model.items.access_path import AccessPath
-from sortkey.model.items.partial_item import decode_partial
+from sortkey.model.items.partial_item import decode_partial, partial_reader
 from sortkey.model.items.row_reader import NEEDS_CODEC, RowReader
 from sortkey.model.items.schema import Schema
 from sortkey.model.keys.key_attribute import KeyAttribute, ShardedAttribute
@@ -50,10 +50,16 @@ Undecodable = Literal["raise", "skip"]
 
 def decode_item(schema: Schema[S], stored: Unparsed) -> S | None:
     """The item of a row whose key belongs to this class; None if its tag is that of another."""
+    found = _read_item(schema, stored)
+    return _own_item(schema, stored.parsed()) if found is None else found
+
+
+def _read_item(schema: Schema[S], stored: Unparsed) -> S | None:
+    """The same; None if the codec has to read the row."""
     reader = schema.reader
     text = stored.text
-    if (stored.binary and reader.nested) or (stored.is_foreign and has_respelled_number(text)):
-        return _own_item(schema, stored.parsed())
+    if not _is_readable(reader, stored):
+        return None
     try:
         if not reader.counts_forms:
             return reader.item(reader.row(text))
@@ -64,8 +70,7 @@ def decode_item(schema: Schema[S], stored: Unparsed) -> S | None:
             schema.keep_forms(item, reader.in_other_forms(row))
         return item
     except NEEDS_CODEC:
-        found = _item_with_null(schema, text) if reader.may_be_null and _NULL in text else None
-        return _own_item(schema, stored.parsed()) if found is None else found
+        return _item_with_null(schema, text) if reader.may_be_null and _NULL in text else None
 
 
 def _item_with_null(schema: Schema[S], text: bytes) -> S | None:
@@ -87,10 +92,13 @@ def _own_item(schema: Schema[S], row: Row) -> S | None:
     return decode_row(schema, row) if schema.has_own_tag(row) else None
 
 
-def decode_written(schema: Schema[S], row: Row, path: AccessPath[Any], done: str) -> S:
+def decode_written(schema: Schema[S], row: Row | Unparsed, path: AccessPath[Any], done: str) -> S:
     """The item of a row that the store returned for a write; an error says that the write was made."""
+    found = _read_item(schema, row) if isinstance(row, Unparsed) else None
+    if found is not None:
+        return found
     try:
-        return schema.decode(row)
+        return schema.decode(row.parsed() if isinstance(row, Unparsed) else row)
     except Exception as error:
         raise DecodeError(f"{path!r} {done}, but its row cannot be decoded: {error}", written=True) from error
 
@@ -137,12 +145,66 @@ def decode_path_items(
 
 
 def _decode_path_items(path: AccessPath[Any], stored: Unparsed, on_error: Undecodable) -> Decoded:
-    if not path.collection and path.layout.projection == "ALL" and not path.schema.shares_fields:
+    if path.layout.projection != "ALL":
+        return decode_path_parts(path, stored, _part_reader(path), _partial_decoder(path), on_error)
+    if not path.collection and not path.schema.shares_fields:
         found = _read_all(path.schema, stored, lambda rows: _own_rows(path, rows), given=_given_sort_fields(path))
         if found is not None and _are_placed(path.schema, found):
             return found
-    decode = path.decode if path.layout.projection == "ALL" else _partial_decoder(path)
-    return decode_rows(path.schema, stored.parsed(), decode, on_error)
+    return decode_rows(path.schema, stored.parsed(), path.decode, on_error)
+
+
+def decode_path_parts(
+    path: AccessPath[Any],
+    stored: Unparsed,
+    reader: RowReader[Any] | None,
+    decode: Callable[[Row], Any],
+    on_error: Undecodable,
+) -> Decoded:
+    """The partial items of the path's class among the rows, by the reader, or else by `decode`."""
+    found = _read_parts(reader, stored, lambda rows: _own_rows(path, rows), given=_given_sort_fields(path))
+    return decode_rows(path.schema, stored.parsed(), decode, on_error) if found is None else found
+
+
+def decode_index_items(schema: Schema[Any], index: str, stored: Unparsed, on_error: Undecodable) -> Decoded:
+    """The partial items of a class among any rows of one of its indexes."""
+
+    def decode(row: Row) -> Any:
+        return decode_partial(schema.of_row(row), index, row) if schema.recognises(row) else None
+
+    found = _read_parts(partial_reader(schema, index), stored, _rows_with_key(schema.primary))
+    return decode_rows(schema, stored.parsed(), decode, on_error) if found is None else found
+
+
+def _read_parts(
+    reader: RowReader[Any] | None, stored: Unparsed, select: RowFilter, *, given: int | None = None
+) -> Decoded | None:
+    if reader is None or not _is_readable(reader, stored):
+        return None
+    return _decoded_by_reader(reader, reader.rows, stored, select, given)
+
+
+def count_path_items(path: AccessPath[Any], stored: Unparsed) -> int | None:
+    """How many items `decode_path_items` makes of the rows, of which it makes none; None if only that can tell."""
+    schema = path.schema
+    if path.collection or schema.shares_fields or schema.primary.sharding is not None:
+        return None
+    reader = schema.reader if path.layout.projection == "ALL" else _part_reader(path)
+    if reader is None or not _is_readable(reader, stored):
+        return None
+    try:
+        rows = reader.rows(stored.text)
+        if len(_own_rows(path, rows)) < len(rows):
+            return None
+        reader.check(rows, stored.text)
+    except NEEDS_CODEC:
+        return None
+    return len(rows)
+
+
+def _part_reader(path: AccessPath[Any]) -> RowReader[Any] | None:
+    """Of an index that does not project whole items."""
+    return None if path.collection else partial_reader(path.schema, str(path.layout.index))
 
 
 def decode_class_items(schema: Schema[Any], stored: Unparsed, on_error: Undecodable) -> Decoded:
@@ -212,7 +274,7 @@ def key_row(path: AccessPath[Any], row: Any) -> Row:
 def _read_all(schema: Schema[Any], stored: Unparsed, select: RowFilter, *, given: int | None = None) -> Decoded | None:
     """`given` if the rows are of one partition: how many fields of the sort key are the same in all."""
     reader = schema.reader
-    if (stored.binary and reader.nested) or (stored.is_foreign and has_respelled_number(stored.text)):
+    if not _is_readable(reader, stored):
         return None
     before = other_forms.count
     found = _decoded_by_reader(reader, reader.rows, stored, select, given)
@@ -224,6 +286,11 @@ def _read_all(schema: Schema[Any], stored: Unparsed, select: RowFilter, *, given
         for item, row in zip(found.items, found.rows, strict=True):
             schema.keep_forms(item, reader.in_other_forms(row))
     return found
+
+
+def _is_readable(reader: RowReader[Any], stored: Unparsed) -> bool:
+    """Whether the reader reads text such as this."""
+    return not ((stored.binary and reader.nested) or (stored.is_foreign and has_respelled_number(stored.text)))
 
 
 def _decoded_by_reader(

@@ -8,6 +8,7 @@ filter that the store cannot judge.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from sortkey.model.changes.places import reject_foreign
@@ -16,7 +17,8 @@ from sortkey.model.errors import NoAccessPath, unknown_field
 from sortkey.model.fields.codec import Row
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import schema_of
-from sortkey.model.items.partial_item import decode_only, leave_only
+from sortkey.model.items.partial_item import decode_only, leave_only, only_reader
+from sortkey.model.items.row_reader import RowReader
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, Schema
 
 
@@ -38,19 +40,25 @@ class OnlyFields:
             reject_foreign(name, self._schema)
             if name not in known:
                 raise unknown_field(self._schema.name, name, known)
-        self._needs_rows = needs_rows or self._schema.version > 1 or self._schema.exclusive_tags is not None
+        self.needs_rows = needs_rows or self._schema.version > 1 or self._schema.exclusive_tags is not None
 
     def added_to(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The request with its projection."""
-        if self._needs_rows:
+        if self.needs_rows:
             return dict(request)
-        names = {f"#o{number}": name for number, name in enumerate(self._attributes())}
+        names = {f"#o{number}": name for number, name in enumerate(self._attributes)}
         return {
             **request,
             "ProjectionExpression": ", ".join(names),
             "ExpressionAttributeNames": {**request.get("ExpressionAttributeNames", {}), **names},
         }
 
+    @cached_property
+    def reader(self) -> RowReader[Any] | None:
+        """For what was read of rows, unless they are whole; None if only `decode` reads it."""
+        return only_reader(self._schema, self._fields, frozenset(self._attributes))
+
+    @cached_property
     def _attributes(self) -> list[str]:
         """Those of the fields, of the path's keys, and of other keys that hold one of the fields: a row may have it
         there only. The version tells whether this program can read the row."""
@@ -67,10 +75,10 @@ class OnlyFields:
         """What was read of the item; None for a row of another class."""
         if not self._schema.recognises(row):
             return None
-        if self._needs_rows:
+        if self.needs_rows:
             return self._schema.decode(row)
         return decode_only(self._schema.of_row(row), self._fields, row)
 
     def shown(self, item: Any) -> Any:
         """The partial item of a decoded one."""
-        return leave_only(schema_of(type(item)), self._fields, item) if self._needs_rows else item
+        return leave_only(schema_of(type(item)), self._fields, item) if self.needs_rows else item

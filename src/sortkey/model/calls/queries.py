@@ -30,11 +30,12 @@ from sortkey.model.calls import lookups, sharded_queries
 from sortkey.model.calls.arguments import require_key
 from sortkey.model.calls.item_decoder import Undecodable, key_row
 from sortkey.model.calls.sharded_queries import ShardMerge
-from sortkey.model.calls.steps import Context, Steps, Turn
+from sortkey.model.calls.steps import Answer, Context, Steps, Turn
 from sortkey.model.calls.wanted_items import (
     ALL_PARTS,
     Parts,
     Wanted,
+    count_wanted,
     decode_wanted,
     wanted_items,
 )
@@ -298,6 +299,19 @@ def chunk(
     """One request of `iterate`, or one for each shard."""
     if path.is_sharded:
         return (yield from _sharded_chunk(context, path, query, start, wanted))
+    answer = yield from _send_chunk(context, path, query, start, wanted)
+    items = decode_wanted(context.meter, path, answer["Items"], wanted).items
+    if wanted.whole:
+        items = yield from lookups.whole(context, items, consistent="ConsistentRead" in query)
+    items = items[: wanted.most]
+    context.meter.returned(path.name, len(items))
+    done = wanted.most is not None and len(items) == wanted.most
+    return ItemChunk(items, None if done else answer.get("LastEvaluatedKey"))
+
+
+def _send_chunk(
+    context: Context, path: AccessPath[Any], query: Mapping[str, Any], start: ChunkStart, wanted: Wanted
+) -> Steps[Answer]:
     members = dict(query) if wanted.only is None else wanted.only.added_to(query)
     if start is not None:
         members["ExclusiveStartKey"] = start
@@ -307,14 +321,7 @@ def chunk(
         members["Limit"] = min(members.get("Limit", ROWS_A_TURN), ROWS_A_TURN)
         if start is not None:
             yield Turn()
-    answer = yield from context.send_unparsed("Query", members, path.name, _may_have_binary(path, members))
-    items = decode_wanted(context.meter, path, answer["Items"], wanted).items
-    if wanted.whole:
-        items = yield from lookups.whole(context, items, consistent="ConsistentRead" in query)
-    items = items[: wanted.most]
-    context.meter.returned(path.name, len(items))
-    done = wanted.most is not None and len(items) == wanted.most
-    return ItemChunk(items, None if done else answer.get("LastEvaluatedKey"))
+    return (yield from context.send_unparsed("Query", members, path.name, _may_have_binary(path, members)))
 
 
 def _sharded_chunk(
@@ -353,8 +360,8 @@ def first(
 def count(
     context: Context, path: AccessPath[Any], where: Where | None, consistent: bool, undecodable: Undecodable
 ) -> Steps[int]:
-    """The number of items that `iterate` gives. Only decoding tells which rows are items of the class; of whole items,
-    it takes less time than a projection of the keys takes in the store."""
+    """The number of items that `iterate` gives. Only reading the rows tells which of them are items of the class, and
+    whether it can read them; no items are made of those that the class's reader accepts."""
     path = context.adapt(path)
     query = query_of(path, where, False, consistent, context.meter)
     wanted = wanted_items(path, where, undecodable)
@@ -363,10 +370,13 @@ def count(
         context.meter.returned(path.name, total)
         return total
     total = 0
-    start: ChunkStart = None
+    start: Row | None = None
     while True:
-        items, start = yield from chunk(context, path, query, start, wanted)
-        total += len(items)
+        answer = yield from _send_chunk(context, path, query, start, wanted)
+        counted = count_wanted(context.meter, path, answer["Items"], wanted)
+        context.meter.returned(path.name, counted)
+        total += counted
+        start = answer.get("LastEvaluatedKey")
         if start is None:
             return total
 

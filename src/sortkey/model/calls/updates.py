@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from copy import deepcopy
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, TypeVar, cast
 
 from msgspec import NODEFAULT
@@ -27,12 +28,14 @@ from sortkey.model.changes.version_tests import is_current
 from sortkey.model.changes.write_conditions import ItemCondition, PutOptions
 from sortkey.model.errors import ConditionFailed, EncodeError, ItemMissing, KeyChange
 from sortkey.model.fields.codec import Row
+from sortkey.model.fields.converter import NULL
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import replace
 from sortkey.model.items.schema import Schema
 
 T = TypeVar("T")
 
+PLAIN_REQUESTS: Final = 512
 _SECTIONS: Final = ("SET", "REMOVE", "ADD", "DELETE")
 
 
@@ -46,8 +49,13 @@ class Update(ConditionalWrite):
         fields = by_field(path.schema, changes)
         if not fields:
             raise ValueError(f"an update of {path!r} changes nothing")
-        self.operators = {name: value for name, value in fields.items() if isinstance(value, Operator)}
-        self.assigned = {name: value for name, value in fields.items() if name not in self.operators}
+        self.operators: dict[str, Operator] = {}
+        self.assigned: dict[str, Any] = {}
+        for name, value in fields.items():
+            if isinstance(value, Operator):
+                self.operators[name] = value
+            else:
+                self.assigned[name] = value
         for name in self.operators:
             if name in self.schema.primary.fields:
                 raise KeyChange(f"{self.schema.name}.{name} is part of the primary key, which an update cannot change")
@@ -169,26 +177,22 @@ class Update(ConditionalWrite):
         return self.schema.codec.by_name[field].attribute
 
     def _members(self, planned: ChangePlan, computed: frozenset[str], row: Row | None) -> dict[str, Any]:
+        if self.condition.is_empty and not (self.operators or planned.guards or planned.beside):
+            return self._plain_members(planned)
         placeholders = Placeholders()
         conditions = self.condition.tests(placeholders)
-        clauses = [
-            Clause(SET, f"{placeholders.name(name)} = {placeholders.value(value)}")
-            for name, value in planned.sets.items()
-        ]
-        clauses += [Clause("REMOVE", placeholders.name(name)) for name in planned.removes]
+        clauses = _assignments(placeholders, planned.sets, planned.removes)
         clauses += revision_clause(self.schema, placeholders)
         operators = [(name, operator) for name, operator in self.operators.items() if name not in computed]
         for name, operator in operators:
             clauses += operator.clauses(self.schema, name, placeholders)
-        tests = [self._there(placeholders)]
+        tests = [_there(self.schema, placeholders)]
         read = [*planned.guards, *(each for name in sorted(computed) for each in self.schema.attributes_with(name))]
         tests += [placeholders.equal(name, (row or {}).get(name)) for name in read]
         tests += [placeholders.exists(name, sorted(absent)) for name, absent in planned.beside.items()]
         for name, operator in operators:
             tests += operator.tests(self.schema, name, placeholders)
-        tests.append(is_current(self.schema, placeholders))
-        if self.schema.tag is not None:
-            tests.append(placeholders.equal(self.schema.tag.attribute, self.schema.tag.value))
+        tests += _class_tests(self.schema, placeholders)
         tests += conditions
         return placeholders.added_to(
             {
@@ -200,9 +204,14 @@ class Update(ConditionalWrite):
             }
         )
 
-    def _there(self, placeholders: Placeholders) -> str:
-        # Without this, an update of a missing item would create one with only some attributes.
-        return f"attribute_exists({placeholders.name(self.schema.primary.partition.name)})"
+    def _plain_members(self, planned: ChangePlan) -> dict[str, Any]:
+        """Handles the common case: the update sets and removes attributes, and depends on nothing in the row."""
+        plain = _plain_request(self.schema, tuple(planned.sets), planned.removes)
+        members = {"TableName": self.path.table, "Key": self.key, **plain}
+        values = plain.get("ExpressionAttributeValues")
+        if values is not None:
+            members["ExpressionAttributeValues"] = {**values, **dict(zip(values, planned.sets.values(), strict=False))}
+        return members
 
     def _applied(self, name: str, current: Any, row: Row) -> Any:
         """The value of a field after its operator. Raises ConditionFailed if it changes a place that is not there."""
@@ -223,14 +232,14 @@ class Update(ConditionalWrite):
             changed = replace(changed, **following)
         sets, removes, guards = rewrite_row(self.schema, row, changed, assigned=self.assigned)
         placeholders = Placeholders()
-        tests = [self._there(placeholders), *(placeholders.equal(name, value) for name, value in guards.items())]
+        tests = [
+            _there(self.schema, placeholders),
+            *(placeholders.equal(name, value) for name, value in guards.items()),
+        ]
         if not self.condition.accepts(item):
             # The store rejects it, in a transaction together with what else it rejects.
             tests.append(placeholders.equal(self.schema.primary.partition.name, None))
-        clauses = [
-            *(Clause(SET, f"{placeholders.name(name)} = {placeholders.value(value)}") for name, value in sets.items()),
-            *(Clause("REMOVE", placeholders.name(name)) for name in removes),
-        ]
+        clauses = _assignments(placeholders, sets, removes)
         return placeholders.added_to(
             {
                 "TableName": self.path.table,
@@ -240,6 +249,43 @@ class Update(ConditionalWrite):
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
             }
         )
+
+
+@lru_cache(PLAIN_REQUESTS)
+def _plain_request(schema: Schema[Any], sets: tuple[str, ...], removes: tuple[str, ...]) -> dict[str, Any]:
+    """What all updates have in common that only set and remove these attributes. The placeholders of the values that
+    are set come first."""
+    placeholders = Placeholders()
+    clauses = _assignments(placeholders, dict.fromkeys(sets, NULL), removes)
+    clauses += revision_clause(schema, placeholders)
+    tests = [_there(schema, placeholders), *_class_tests(schema, placeholders)]
+    return placeholders.added_to(
+        {
+            "UpdateExpression": expression(clauses),
+            "ConditionExpression": all_of(tests),
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+    )
+
+
+def _assignments(placeholders: Placeholders, sets: Row, removes: Iterable[str]) -> list[Clause]:
+    return [
+        *(Clause(SET, f"{placeholders.name(name)} = {placeholders.value(value)}") for name, value in sets.items()),
+        *(Clause("REMOVE", placeholders.name(name)) for name in removes),
+    ]
+
+
+def _there(schema: Schema[Any], placeholders: Placeholders) -> str:
+    # Without this, an update of a missing item would create one with only some attributes.
+    return f"attribute_exists({placeholders.name(schema.primary.partition.name)})"
+
+
+def _class_tests(schema: Schema[Any], placeholders: Placeholders) -> list[str]:
+    """That the row is of this version, and of this class if others may have its key."""
+    tests = [is_current(schema, placeholders)]
+    if schema.tag is not None:
+        tests.append(placeholders.equal(schema.tag.attribute, schema.tag.value))
+    return tests
 
 
 def revision_clause(schema: Schema[Any], placeholders: Placeholders) -> list[Clause]:
@@ -285,6 +331,6 @@ def upsert(context: Context, path: AccessPath[T], changes: Changes) -> Steps[T]:
 
 
 def _updated(context: Context, path: AccessPath[T], wanted: Update) -> Steps[T]:
-    _, answer = yield from carry_out(context, wanted, returning="ALL_NEW")
+    _, answer = yield from carry_out(context, wanted, returning="ALL_NEW", unparsed=True)
     item: T = decode_written(wanted.schema, answer["Attributes"], path, "was updated")
     return item

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from sortkey.client.boto3_shapes import Unparsed
-from sortkey.model.calls.item_decoder import Decoded, ItemTest, Undecodable, decode_path_items, decode_rows
+from sortkey.model.calls.item_decoder import (
+    Decoded,
+    ItemTest,
+    Undecodable,
+    count_path_items,
+    decode_path_items,
+    decode_path_parts,
+)
 from sortkey.model.calls.only_fields import OnlyFields
 from sortkey.model.calls.skipped_rows import report_others, report_undecodable
 from sortkey.model.changes.conditions import Where, requires_nothing
@@ -53,9 +60,16 @@ def decode_wanted(meter: Meter, path: AccessPath[Any], stored: Unparsed, wanted:
     return found if wanted.only is None else found._replace(items=list(map(wanted.only.shown, found.items)))
 
 
+def count_wanted(meter: Meter, path: AccessPath[Any], stored: Unparsed, wanted: Wanted) -> int:
+    """How many items `decode_wanted` returns."""
+    found = count_path_items(path, stored) if wanted.accepts is None else None
+    return len(decode_wanted(meter, path, stored, wanted).items) if found is None else found
+
+
 def _decode_only(path: AccessPath[Any], stored: Unparsed, wanted: Wanted, only: OnlyFields) -> Decoded:
-    found = decode_rows(path.schema, stored.parsed(), only.decode, wanted.undecodable)
-    return found if wanted.accepts is None else found.accepted(wanted.accepts)
+    if only.needs_rows:
+        return decode_path_items(path, stored, wanted.accepts, wanted.undecodable)
+    return decode_path_parts(path, stored, only.reader, only.decode, wanted.undecodable)
 
 
 class Parts(NamedTuple):

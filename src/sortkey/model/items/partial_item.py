@@ -10,7 +10,7 @@ index does not project is unknown, unless the row has it or a key holds it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from functools import lru_cache
 from threading import Lock
 from typing import Any, Final, TypeVar
@@ -21,7 +21,9 @@ from msgspec import UNSET
 
 from sortkey.model.errors import PartialItem
 from sortkey.model.fields.codec import Row
+from sortkey.model.fields.generated_function import generate_function
 from sortkey.model.items.key import WHOLE
+from sortkey.model.items.row_reader import Part, RowReader
 from sortkey.model.items.schema import Schema, VectorLayout
 from sortkey.model.keys.key_layout import KeyLayout
 
@@ -31,6 +33,8 @@ _INDEX: Final = "__partial_index__"
 _ONLY: Final = "only="
 """Stands for the index in the class of items that a read was told to leave fields out of; no index has this name."""
 _EXTRA: Final = "__extra__"
+READERS: Final = 512
+"""How many compiled readers are kept: one for each index, and for each choice of fields."""
 
 _classes: Final[WeakKeyDictionary[type, dict[str, Any]]] = WeakKeyDictionary()
 _lock: Final = Lock()
@@ -83,14 +87,52 @@ def decode_only(schema: Schema[T], fields: frozenset[str], row: Row) -> T:
 
 def leave_only(schema: Schema[T], fields: frozenset[str], item: T) -> T:
     """The same, of a whole item."""
-    shown = fields.union(schema.primary.fields)
-    return _only(schema, shown, {name: getattr(item, name) for name in shown})
+    left: T = _leaver(schema, fields.union(schema.primary.fields))(item)
+    return left
+
+
+@lru_cache(READERS)
+def _leaver(schema: Schema[T], shown: frozenset[str]) -> Callable[[T], T]:
+    values = (f"{name}={f'item.{name}' if name in shown else 'UNSET'}" for name in schema.codec.by_name)
+    names = {"owner": partial_class(schema.owner, _ONLY), "UNSET": UNSET}
+    return generate_function(("item",), f"owner({', '.join(values)})", names)
 
 
 def _only(schema: Schema[T], shown: frozenset[str], values: Mapping[str, Any]) -> T:
     # A field that was asked for and is absent has its default, which the class supplies.
     gaps = (name for name in schema.codec.by_name if name not in shown or name in schema.codec.required)
     return partial_class(schema.owner, _ONLY)(**{**dict.fromkeys(gaps, UNSET), **values})
+
+
+@lru_cache(READERS)
+def partial_reader(schema: Schema[T], index: str) -> RowReader[T] | None:
+    """Makes the items that `decode_partial` makes, of rows of this version; None if only that can."""
+    own = [each for each in schema.indexes.values() if each.index == index]
+    if len(own) != 1:
+        return None
+    (layout,) = own
+    attributes = projected_attributes(schema, layout)
+    if any(_is_held_beside(each, layout, attributes) for each in schema.all_indexes):
+        return None
+    names = {part.name for part in layout.computed}
+    if not names.isdisjoint(part.name for part in schema.primary.attributes):
+        return None
+    shown = frozenset(schema.codec.by_name) - _unprojected(schema, index)
+    return schema.part_reader(Part(partial_class(schema.owner, index), attributes, shown, layout))
+
+
+def _is_held_beside(layout: KeyLayout, own: KeyLayout, attributes: Set[str]) -> bool:
+    """Whether rows of an index have the key of another one, too, which tells more fields."""
+    is_same = repr(layout.attributes) == repr(own.attributes)
+    shared = len(layout.fields) < sum(len(part.held) for part in layout.attributes)
+    return shared if is_same else all(part.name in attributes for part in layout.attributes)
+
+
+@lru_cache(READERS)
+def only_reader(schema: Schema[T], fields: frozenset[str], attributes: frozenset[str]) -> RowReader[T] | None:
+    """Makes the items that `decode_only` makes, of rows with these attributes; None if only that can."""
+    shown = fields.union(schema.primary.fields)
+    return schema.part_reader(Part(partial_class(schema.owner, _ONLY), attributes, shown))
 
 
 def _held_by_keys(schema: Schema[Any], row: Row) -> dict[str, Any]:

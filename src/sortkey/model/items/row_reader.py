@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from functools import cache, cached_property, lru_cache, partial
 from operator import attrgetter
@@ -215,6 +215,19 @@ class Column(NamedTuple):
         return self.name, self.value_type | UnsetType if self.default is UNSET else self.value_type, self.default
 
 
+class Part(NamedTuple):
+    """The rows of an index that does not project whole items, or of which some attributes were read."""
+
+    owner: type[msgspec.Struct]
+    """The class of the partial items."""
+    attributes: frozenset[str]
+    """Those that the rows may have."""
+    shown: frozenset[str]
+    """The fields of the items; others are UNSET."""
+    layout: KeyLayout | None = None
+    """The index, whose keys tell the fields that have no attribute in the rows; None if only the primary key does."""
+
+
 class Decoders(NamedTuple):
     row: Callable[[bytes], Any]
     rows: Callable[[bytes], list[Any]]
@@ -243,26 +256,30 @@ class RowReader(Generic[T]):
         keys: Mapping[str, KeyAttribute],
         constants: Mapping[str, Value],
         sources: Mapping[str, Sequence[KeyAttribute]],
+        part: Part | None = None,
     ) -> None:
         """`constants` are attributes with a number or a text that every row must have; `sources`, the index keys that
-        hold `in_key` fields."""
+        hold `in_key` fields. With `part`, the items are partial."""
         columns = {
             column.attribute: column
             for column in (*_fields(codec, primary, keys), *_keys(codec, primary, keys), *_constants(constants))
+            if part is None or column.attribute in part.attributes
         }
         self.row, self.rows = _decoders(owner, columns.values())
         """Decode one row to a struct, and a list of rows. The primary key is `partition` and `sort`."""
         self._row_with_null = partial(_decoders, owner, [column.with_null for column in columns.values()])
-        held = _held_expressions(codec, columns, primary, sources)
-        made, names = _item_expression(owner, codec, columns, primary, held)
+        if part is None:
+            source = _ItemSource(owner, owner, codec, columns, primary, _held(codec, columns, primary, sources))
+        else:
+            source = _part_source(owner, codec, columns, primary, part)
+        made, names = source.item()
         self.item: Callable[[Any], T] = generate_function(("row",), made, names)
         """Makes the item of a struct whose key has the form of the class."""
         self._items: dict[bool, Callable[[list[Any]], list[T]]] = {
-            plain: generate_list_function((), expression, names)
-            for plain in (True, False)
-            for expression, names in [_item_expression(owner, codec, columns, primary, held, plain)]
+            plain: generate_list_function((), *source.item(plain)) for plain in (True, False)
         }
-        self._partition_functions = partial(_partition_functions, owner, codec, columns, primary, held)
+        self._source = source
+        self._checks: dict[bool, Callable[[list[Any]], object]] = {}
         self._partitions: dict[tuple[int, bool], tuple[Callable[[Any], tuple[Any, ...]], Callable[..., list[T]]]] = {}
         self.nested = any(column.tag in ("L", "M", "") for column in columns.values())
         """Whether there are lists or maps, whose elements stay as in JSON."""
@@ -275,7 +292,7 @@ class RowReader(Generic[T]):
         """Whether NULL may be stored for what is not stored otherwise. `row` and `rows` do not take it."""
         self.counts_forms = any(tag in _SEVERAL_FORMS for _, _, tag in self._forms)
         """Whether a value may be stored in another form than it is written in; reading such a value counts."""
-        self._keys = [columns[name] for name in keys]
+        self._keys = [columns[name] for name in keys if name in columns]
         self._key_columns = [(column.name, column.attribute, column.tag) for column in self._keys]
 
     @cached_property
@@ -292,6 +309,13 @@ class RowReader(Generic[T]):
         """Makes the items of structs whose keys have the form of the class, and which were decoded from this text."""
         return self._items[_is_plain(text)](rows)
 
+    def check(self, rows: list[Any], text: bytes) -> None:
+        """Raises what `items` raises."""
+        plain = _is_plain(text)
+        if plain not in self._checks:
+            self._checks[plain] = generate_list_function((), *self._source.check(plain))
+        self._checks[plain](rows)
+
     def partition_items(self, rows: list[Any], text: bytes, given: int = 0) -> list[T]:
         """Makes the items of structs of one partition; raises a ValueError if the sort key of one has another form.
         Their first `given` fields of the sort key are known to have it."""
@@ -299,7 +323,7 @@ class RowReader(Generic[T]):
             return []
         kind = given, _is_plain(text)
         if kind not in self._partitions:
-            self._partitions[kind] = self._partition_functions(*kind)
+            self._partitions[kind] = self._source.partition_functions(*kind)
         fields_of, items = self._partitions[kind]
         return items(rows, *fields_of(rows[0]))
 
@@ -323,7 +347,8 @@ class RowReader(Generic[T]):
         """The key attributes of a struct, in boto3 shape."""
         found: Row = {}
         for name, attribute, tag in self._key_columns:
-            value = getattr(row, name)
+            # One of part of a row may not have all keys.
+            value = getattr(row, name, UNSET)
             if value is not UNSET:
                 found[attribute] = {tag: value.content}
         return found
@@ -402,11 +427,11 @@ def _attribute_value_type(tag: str, content: Any, nullable: bool, left_out: bool
     return msgspec.defstruct(tag, fields, rename={"content": tag}, forbid_unknown_fields=True, frozen=True, gc=False)
 
 
-def _held_expressions(
+def _held(
     codec: Codec, columns: Mapping[str, Column], primary: KeyLayout, sources: Mapping[str, Sequence[KeyAttribute]]
 ) -> dict[str, Expression]:
     """The expressions of the `in_key` fields."""
-    found = _key_expressions(codec, primary)
+    found = _key_expressions(primary, codec.in_key)
     parsers: dict[str, Any] = {}
     for field, parts in sources.items():
         names: dict[str, Any] = {}
@@ -433,14 +458,14 @@ def _only_value(first: Any, *others: Any) -> Any:
     return first
 
 
-def _key_expressions(codec: Codec, primary: KeyLayout) -> dict[str, Expression]:
-    """The expressions of those that the primary key holds."""
+def _key_expressions(primary: KeyLayout, fields: Set[str]) -> dict[str, Expression]:
+    """The expressions of the fields among these that the primary key holds."""
     found: dict[str, Expression] = {}
     for part, half in zip(primary.attributes, _halves(primary).values(), strict=True):
         # Rows of one partition are usually read together. Each field of a sort key asks for all of it; and many
         # partitions often have the same sort keys, such as the products of stores.
         parsed = lru_cache(CACHED_PARTITIONS if half == "partition" else CACHED_SORT_KEYS)(_key_parser(part))
-        for name in codec.in_key.intersection(part.held):
+        for name in fields & set(part.held):
             found[name] = Expression(f"parsed_{half}(row.{half}.content)[{name!r}]", {f"parsed_{half}": parsed})
     return found
 
@@ -450,52 +475,118 @@ def _key_parser(part: KeyAttribute) -> Callable[[Any], dict[str, Any] | None]:
     return lambda content: part.parse({part.tag: content})
 
 
-def _item_expression(
-    owner: type[msgspec.Struct],
-    codec: Codec,
-    columns: Mapping[str, Column],
-    primary: KeyLayout,
-    held: Mapping[str, Expression],
-    plain: bool = False,
-) -> Expression:
-    """The expression that makes the item of `row`, after testing that the attributes agree with the primary key."""
-    made, fields = _untested_item(owner, codec, columns, primary, held)
-    tests = [
-        agreement(part, f"row.{half}.content", fields, f"_{half}", plain=plain)
-        for part, half in zip(primary.attributes, ("partition", "sort"), strict=False)
-    ]
-    return _tested(made, tests)
+class _ItemSource(NamedTuple):
+    """What the functions that make items are generated from."""
+
+    owner: type[msgspec.Struct]
+    made: type[msgspec.Struct]
+    """The class of the items: the declared one, or that of its partial items."""
+    codec: Codec
+    columns: Mapping[str, Column]
+    primary: KeyLayout
+    held: Mapping[str, Expression]
+    """The expressions of the fields that are in keys only."""
+    gaps: frozenset[str] = frozenset()
+    """The fields that partial items do not have."""
+    tests: tuple[Expression, ...] = ()
+    """What else must be true of a row."""
+
+    def item(self, plain: bool = False) -> Expression:
+        """The expression that makes the item of `row`, after testing that the attributes agree with the primary key."""
+        made, values = self._untested()
+        return _tested(made, self._key_tests(values, plain))
+
+    def check(self, plain: bool) -> Expression:
+        """The expression that raises what that of the item raises, and makes none: most values are as msgspec read
+        them, and need no look."""
+        made, values = self._untested()
+        calls = "".join(f"{value}, " for value in values.values() if "(" in value)
+        return _tested(Expression(f"({calls})", made.names), self._key_tests(values, plain))
+
+    def _key_tests(self, values: Mapping[str, str], plain: bool) -> list[Expression | None]:
+        fields = self._key_fields(values)
+        return [
+            *(
+                agreement(part, f"row.{half}.content", fields, f"_{half}", plain=plain)
+                for part, half in zip(self.primary.attributes, ("partition", "sort"), strict=False)
+            ),
+            *self.tests,
+        ]
+
+    def partition_functions(
+        self, given: int, plain: bool
+    ) -> tuple[Callable[[Any], tuple[Any, ...]], Callable[..., Any]]:
+        """For rows of one partition: a function from the first one to the fields of its partition key, which agree with
+        it, and a function that makes the items of the rows with these fields, whose sort keys have the form of the
+        class.
+
+        What agrees with the partition key in the first row, which has the same in all, is compared with it as it is.
+        (To compare it with the key each time took an eighth of a row's time.)
+        """
+        made, values = self._untested()
+        fields, primary = self._key_fields(values), self.primary
+        partition = agreement(primary.partition, "row.partition.content", fields, "_partition")
+        contents = [fields[name].content for name in primary.partition.held if name in fields] if partition else []
+        first = _tested(Expression(f"({''.join(f'{content}, ' for content in contents)})", {}), [partition])
+        parameters = [f"partition_{index}" for index in range(len(contents))]
+        same = [Expression(f"{content} == {known}", {}) for content, known in zip(contents, parameters, strict=True)]
+        sort = None
+        if primary.sort is not None:
+            sort = agreement(primary.sort, "row.sort.content", fields, "_sort", form_after=given, plain=plain)
+        item = _tested(made, [*same, sort, *self.tests])
+        return (
+            generate_function(("row",), first.source, first.names),
+            generate_list_function(parameters, item.source, item.names),
+        )
+
+    def _untested(self) -> tuple[Expression, dict[str, str]]:
+        """The expression that makes the item of `row`, and those of its fields."""
+        names: dict[str, Any] = {"owner": self.made, "UNSET": UNSET}
+        for expression in self.held.values():
+            names |= expression.names
+        values: dict[str, str] = {}
+        for index, field in enumerate(self.codec.fields):
+            if field.name in self.held:
+                values[field.name] = self.held[field.name].source
+            elif field.name in self.gaps:
+                values[field.name] = "UNSET"
+            else:
+                column = self.columns[field.attribute]
+                values[field.name] = _argument(f"{index}", self.owner, field, column, names)
+        return Expression(f"owner({', '.join(f'{name}={value}' for name, value in values.items())})", names), values
+
+    def _key_fields(self, values: Mapping[str, str]) -> dict[str, KeyField]:
+        """The fields of the primary key that are attributes, too."""
+        names = [name for name in self.primary.fields if name not in self.held]
+        columns = {name: self.columns[self.codec.by_name[name].attribute] for name in names}
+        return {
+            name: KeyField(f"row.{column.name}.content", values[name], column.is_text)
+            for name, column in columns.items()
+        }
 
 
-def _partition_functions(
-    owner: type[msgspec.Struct],
-    codec: Codec,
-    columns: Mapping[str, Column],
-    primary: KeyLayout,
-    held: Mapping[str, Expression],
-    given: int,
-    plain: bool,
-) -> tuple[Callable[[Any], tuple[Any, ...]], Callable[..., Any]]:
-    """For rows of one partition: a function from the first one to the fields of its partition key, which agree with it,
-    and a function that makes the items of the rows with these fields, whose sort keys have the form of the class.
-
-    What agrees with the partition key in the first row, which has the same in all, is compared with it as it is. (To
-    compare it with the key each time took an eighth of a row's time.)
-    """
-    made, fields = _untested_item(owner, codec, columns, primary, held)
-    partition = agreement(primary.partition, "row.partition.content", fields, "_partition")
-    contents = [fields[name].content for name in primary.partition.held if name in fields] if partition else []
-    first = _tested(Expression(f"({''.join(f'{content}, ' for content in contents)})", {}), [partition])
-    parameters = [f"partition_{index}" for index in range(len(contents))]
-    same = [Expression(f"{content} == {known}", {}) for content, known in zip(contents, parameters, strict=True)]
-    sort = None
-    if primary.sort is not None:
-        sort = agreement(primary.sort, "row.sort.content", fields, "_sort", form_after=given, plain=plain)
-    item = _tested(made, [*same, sort])
-    return (
-        generate_function(("row",), first.source, first.names),
-        generate_list_function(parameters, item.source, item.names),
-    )
+def _part_source(
+    owner: type[msgspec.Struct], codec: Codec, columns: Mapping[str, Column], primary: KeyLayout, part: Part
+) -> _ItemSource:
+    read = {field.name for field in codec.fields if field.attribute in columns and not field.annotation.in_key}
+    held = _key_expressions(primary, frozenset(primary.fields) - read)
+    tests: list[Expression] = []
+    if part.layout is not None and not read.union(held).issuperset(part.layout.fields):
+        for key in part.layout.computed:
+            column = columns[key.name].name
+            names: dict[str, Any] = {f"parsed_{column}": lru_cache(CACHED_SORT_KEYS)(_key_parser(key))}
+            parsed = f"parsed_{column}(row.{column}.content)"
+            tests.append(Expression(f"{parsed} is not None", names))
+            for name in set(key.held).difference(read, held, part.layout.lossy):
+                held[name] = Expression(f"{parsed}[{name!r}]", names)
+    for index, field in enumerate(codec.fields):
+        if field.name in read - part.shown:
+            # It is not shown, but a row that has something else in it cannot be read.
+            names = {"UNSET": UNSET}
+            value = _argument(f"{index}", owner, field, columns[field.attribute], names)
+            tests.append(Expression(f"({value},)", names))
+    gaps = frozenset(codec.by_name) - held.keys() - (read & part.shown)
+    return _ItemSource(owner, part.owner, codec, columns, primary, held, gaps, tuple(tests))
 
 
 def _tested(made: Expression, tests: Iterable[Expression | None]) -> Expression:
@@ -520,31 +611,6 @@ def _read_once(test: str, made: str) -> tuple[str, str]:
         test = f"{before}({variable} := {content}){after.replace(content, variable)}"
         made = made.replace(content, variable)
     return test, made
-
-
-def _untested_item(
-    owner: type[msgspec.Struct],
-    codec: Codec,
-    columns: Mapping[str, Column],
-    primary: KeyLayout,
-    held: Mapping[str, Expression],
-) -> tuple[Expression, dict[str, KeyField]]:
-    """The expression that makes the item of `row`, and the fields of the primary key that are attributes, too."""
-    names: dict[str, Any] = {"owner": owner, "UNSET": UNSET}
-    for expression in held.values():
-        names |= expression.names
-    values = {
-        field.name: held[field.name].source
-        if field.name in held
-        else _argument(f"{index}", owner, field, columns[field.attribute], names)
-        for index, field in enumerate(codec.fields)
-    }
-    made = f"owner({', '.join(f'{name}={value}' for name, value in values.items())})"
-    keys = {name: columns[codec.by_name[name].attribute] for name in primary.fields if name not in held}
-    fields = {
-        name: KeyField(f"row.{column.name}.content", values[name], column.is_text) for name, column in keys.items()
-    }
-    return Expression(made, names), fields
 
 
 _QUICK: Final[dict[Any, tuple[str, dict[str, Any]]]] = {

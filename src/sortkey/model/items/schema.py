@@ -16,7 +16,8 @@ from sortkey.model.fields.stored_forms import write_stored
 from sortkey.model.fields.untyped_values import from_upgrade, to_untyped
 from sortkey.model.items.family import Family, is_root
 from sortkey.model.items.revision import revision_of
-from sortkey.model.items.row_reader import RowReader
+from sortkey.model.items.row_reader import Part, RowReader
+from sortkey.model.items.row_writer import RowWriter, compile_writer
 from sortkey.model.items.stamps import ComputedField, Stamps, stamps_of
 from sortkey.model.keys.key_attribute import KeyAttribute, NativeAttribute
 from sortkey.model.keys.key_layout import KeyLayout
@@ -50,6 +51,8 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 VERSION_ATTRIBUTE: Final = "_v"
+_WITHOUT_BINARY: Final = frozenset({"S", "N", "BOOL", "SS", "NS"})
+"""The tags of fields that have no binary inside."""
 
 T = TypeVar("T", bound=msgspec.Struct)
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
@@ -175,6 +178,12 @@ class Schema(Generic[T]):
         return {part.name: part for layout in self.layouts.values() for part in layout.attributes}
 
     @cached_property
+    def has_binary(self) -> bool:
+        """Whether binary may be in what its fields and keys are stored as."""
+        tags = {field.tag for field in self.codec.fields}.union(part.tag for part in self.key_attributes.values())
+        return not tags <= _WITHOUT_BINARY
+
+    @cached_property
     def key_names(self) -> frozenset[str]:
         """The names of all key attributes, with those of the joined schema, which a copied row may have."""
         joined = frozenset() if self.joined is None else self.joined.key_names
@@ -255,9 +264,28 @@ class Schema(Generic[T]):
     @cached_property
     def reader(self) -> RowReader[T]:
         """For rows in JSON."""
+        return self._reader(None)
+
+    def part_reader(self, part: Part) -> RowReader[T] | None:
+        """For parts of rows in JSON; None if only the codec reads them."""
+        if (
+            self.index_sources
+            or self.shares_fields
+            or self.primary.sharding is not None
+            or not self._marks.keys() <= part.attributes
+        ):
+            return None
+        return self._reader(part)
+
+    def _reader(self, part: Part | None) -> RowReader[T]:
         joined = {} if self.joined is None else self.joined.key_attributes
         keys = {**joined, **self.key_attributes}
-        return RowReader(self.owner, self.codec, self.primary, keys, self._marks, self.index_sources)
+        return RowReader(self.owner, self.codec, self.primary, keys, self._marks, self.index_sources, part)
+
+    @cached_property
+    def writer(self) -> RowWriter | None:
+        """Writes rows as `encode` does, with their size; None if the class has none."""
+        return None if self.sparsely_held else compile_writer(self.codec.fields, self.layouts, self._marks)
 
     def encode(self, item: T) -> Row:
         """The row: attributes, key attributes, version, and the extra attributes that the item was read with."""

@@ -172,6 +172,7 @@ class Template:
         self.lossy = frozenset(part.field for part in self.parts if part.encoding.lossy)
         """The fields whose values it does not tell."""
         self.open_end = self.parts[-1].encoding.end if self.parts else None
+        self._has_only_texts = all(part.encoding.textual and part.encoding.of_content == "{0}" for part in self.parts)
         self._check(partition)
         encoders = self.encoders()
         variables = self.variables
@@ -240,8 +241,12 @@ class Template:
         found = self._match(text)
         if found is None:
             return None
+        contents = found.groupdict()
+        if self._has_only_texts and "".join(contents.values()).isalnum():
+            # Letters and digits are unchanged, and most keys have nothing else.
+            return contents
         try:
-            values = {part.field: part.encoding.decode(found[part.field]) for part in self.parts}
+            values = {part.field: part.encoding.decode(contents[part.field]) for part in self.parts}
             # A text may match the pattern and still not be an encoded value, such as b07.
             return values if self.build(list(values.values())) == text else None
         except ValueError:

@@ -160,10 +160,10 @@ class LoadWork(LongWork[LoadResult]):
             reject_revision(schema, "a load")
             self._schemas[type(item)] = schema
         if schema.stamps is None:
-            self._writer.add(schema, schema.encode(item))
+            self._writer.add(schema, item)
             return
         stored = stamped(schema, item, self._context.moment)
-        self._writer.add(schema, schema.encode(stored))
+        self._writer.add(schema, stored)
         self._stamped.append((self._taken, schema.stamps, item, stored))
 
     def _write(self, steps: Steps[None]) -> Steps[None]:
@@ -246,8 +246,8 @@ class LoadWriter(ABC):
         self.units = 0.0
 
     @abstractmethod
-    def add(self, schema: Schema[Any], row: Row) -> None:
-        """Add a row. Raises what the store is known to reject it with."""
+    def add(self, schema: Schema[Any], item: Item) -> None:
+        """Add the row of an item. Raises what the store is known to reject it with."""
 
     @property
     @abstractmethod
@@ -286,9 +286,11 @@ class CommitWriter(LoadWriter):
         self._committing: tuple[PendingCommit, int, float, str] | None = None
         self._writes_before: int | None = None
 
-    def add(self, schema: Schema[Any], row: Row) -> None:
+    def add(self, schema: Schema[Any], item: Item) -> None:
+        measured = None if schema.writer is None else schema.writer(item)
+        row, size = (schema.encode(item), None) if measured is None else measured
         try:
-            self._group.add(schema.table, row)
+            self._group.add(schema.table, row, size=size)
         except ClientError as error:
             raise explained(Call("PutItem", {"TableName": schema.table, "Item": row}, ""), error) from None
         self._entities[schema.name] = None
@@ -358,8 +360,8 @@ class RoundWriter(LoadWriter):
         self._left: list[Write] = []
         """What was sent of the round, and is to be sent again."""
 
-    def add(self, schema: Schema[Any], row: Row) -> None:
-        self._round.append((schema, row))
+    def add(self, schema: Schema[Any], item: Item) -> None:
+        self._round.append((schema, schema.encode(item)))
 
     @property
     def is_full(self) -> bool:

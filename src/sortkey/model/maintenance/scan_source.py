@@ -12,7 +12,14 @@ import orjson
 
 from sortkey.client.boto3_shapes import Unparsed
 from sortkey.model.calls.create_tables import require_description
-from sortkey.model.calls.item_decoder import Decoded, ItemTest, Undecodable, decode_class_items, decode_rows
+from sortkey.model.calls.item_decoder import (
+    Decoded,
+    ItemTest,
+    Undecodable,
+    decode_class_items,
+    decode_index_items,
+    decode_rows,
+)
 from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.changes.conditions import Where, requires_nothing
 from sortkey.model.changes.placeholders import Placeholders, all_of
@@ -22,7 +29,6 @@ from sortkey.model.errors import DeclarationError, NoAccessPath
 from sortkey.model.fields.codec import Row
 from sortkey.model.items.item import Item
 from sortkey.model.items.key import BoundKey
-from sortkey.model.items.partial_item import decode_partial
 from sortkey.model.items.schema import Schema
 from sortkey.model.items.table import Table
 from sortkey.model.keys.key_layout import KeyLayout
@@ -157,11 +163,7 @@ def _index_source(
         return source
     if not requires_nothing(where):
         raise NoAccessPath(f"{schema.name}.{layout.name} does not have whole items, so a scan of it takes no where")
-
-    def decode_part(row: Row) -> Any:
-        return decode_partial(schema.of_row(row), str(layout.index), row) if schema.recognises(row) else None
-
-    return source.with_decoder(lambda stored: decode_rows(schema, stored.parsed(), decode_part, undecodable))
+    return source.with_decoder(lambda stored: decode_index_items(schema, str(layout.index), stored, undecodable))
 
 
 def _key_tests(schema: Schema[Any], placeholders: Placeholders) -> Iterator[str]:

@@ -194,8 +194,8 @@ class Runner:
     def _perform(self, call: Call, deadline: Deadline) -> Answer:
         started = time.perf_counter()
         try:
-            # In the process, only writes wait; calls whose items are wanted unparsed are reads.
-            if self._waits and (self._reads_wait or not call.unparsed):
+            # In the process, only writes wait.
+            if self._waits and (self._reads_wait or call.operation not in UNPARSED_READS):
                 answer = self._send_within(deadline.left(), call, deadline)
             else:
                 answer = self._send(call)
@@ -357,8 +357,9 @@ class AsyncRunner:
     async def _finish_within(self, deadline: Deadline, work: Coroutine[Any, Any, R], call: Call) -> R:
         """What the work returns, which performs the call, or this and others like it."""
         if not self._reads_wait:
-            # A timer costs as much as a read. Calls whose items are wanted unparsed are reads.
-            return await (self._write_within(deadline, work) if self._waits and not call.unparsed else work)
+            # A timer costs as much as a read.
+            waits = self._waits and call.operation not in UNPARSED_READS
+            return await (self._write_within(deadline, work) if waits else work)
         left = deadline.left()
         if left is None:
             return await work
