@@ -146,7 +146,7 @@ class TreeWalk:
         self._check_pages()
 
     def _lowest(self) -> Iterator[tuple[int, Key | None, Key | None]]:
-        """The numbers and bounds of the branches above the leaves. A tree that is one leaf has none: counts the leaf."""
+        """The numbers and bounds of the branches above the leaves. A tree that is one leaf has none, and is counted."""
         tree = self._tree
         if tree.depth > DEEPEST:
             raise Damage(f"a tree is said to have {tree.depth} levels")
