@@ -56,8 +56,9 @@ DAMAGED_PAGE: Final = (
 """What LMDB raises where it notices that a page is damaged. It aborts what it was asked to do."""
 FORMAT: Final = b"3"
 OLDER_FORMATS: Final = frozenset({b"2"})
-"""Read as they are. Versions that write them know no local index in the order of the table's sort key, no earlier states
-and no vectors, and would leave wrong rows: so a folder gets the present format when it is opened to be written."""
+"""Read as they are. Versions that write them know no local index in the order of the table's sort key, no earlier
+states and no vectors, and would leave wrong rows: so a folder gets the present format when it is opened to be
+written."""
 FORMAT_KEY: Final = b"\0\0\0\0format"
 FIRST_COMMIT: Final = 1
 MAP_BYTES: Final = 1 << 44
