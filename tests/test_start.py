@@ -91,6 +91,11 @@ def test_a_session_on_an_endpoint() -> None:
     assert needed & {*IN_PROCESS, *APPLICATION, "boto3"} == set()
 
 
+# Feeds, timers and maintenance answer nobody: only the function `http` needs the server.
+def test_lambda_functions() -> None:
+    assert imported_by("import sortkey.lambda_functions") & {*REMOTE, *IN_PROCESS, "litestar", "rich"} == set()
+
+
 # Else the tests above would pass by names that mean nothing.
 def test_a_client_in_the_process_needs_what_is_left_out_above() -> None:
     assert IN_PROCESS - imported_by(USE_A_CLIENT.replace("memory:", "memory:?prefix=a-")) == set()
