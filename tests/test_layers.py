@@ -42,7 +42,7 @@ LAYERS = (
     ("expressions",),
     ("storage",),
     ("values",),
-    ("errors", "limits", "clock", "extras", "object_storage"),
+    ("errors", "limits", "clock", "extras", "late_imports", "object_storage"),
 )
 
 # The framework's modules that services may import, besides `import sortkey as sk`: each lists its names in `__all__`.

@@ -10,12 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.wire.serving import ServerProcess
+
 pytestmark = pytest.mark.slow
 
 # What only a remote store needs.
 REMOTE = {
     *("aiobotocore", "aiohttp", "boto3", "urllib3", "http.client"),
     *("botocore.client", "botocore.loaders", "botocore.model", "botocore.session", "botocore.utils"),
+}
+# What only a store in the process needs. Requests are typed for both.
+IN_PROCESS = {
+    *("lmdb", "sortkey.client.embedded", "sortkey.client.prefixed", "sortkey.expressions", "sortkey.storage"),
+    *("sortkey.engine.database", "sortkey.engine.rows", "sortkey.engine.tables"),
 }
 # What belongs to other commands.
 APPLICATION = {
@@ -64,7 +71,7 @@ def imported_by(program: str) -> set[str]:
 
 
 def test_the_package() -> None:
-    assert imported_by("import sortkey") & {*REMOTE, *APPLICATION, "sortkey.model"} == set()
+    assert imported_by("import sortkey") & {*REMOTE, *IN_PROCESS, *APPLICATION, "sortkey.model"} == set()
 
 
 # Creating a table and a failed condition are common too: neither needs botocore's service model.
@@ -76,7 +83,24 @@ def test_a_session_in_the_process() -> None:
     assert imported_by(USE_A_SESSION) & {*REMOTE, *APPLICATION} == set()
 
 
+# As in a Lambda function, where a cold start is a request that waits.
+def test_a_session_on_an_endpoint() -> None:
+    server = ServerProcess("--memory")
+    needed = imported_by(USE_A_SESSION.replace("memory:", server.url))
+    assert server.stop() == 0
+    assert needed & {*IN_PROCESS, *APPLICATION, "boto3"} == set()
+
+
+# Feeds, timers and maintenance answer nobody: only the function `http` needs the server.
+def test_lambda_functions() -> None:
+    assert imported_by("import sortkey.lambda_functions") & {*REMOTE, *IN_PROCESS, "litestar", "rich"} == set()
+
+
 # Else the tests above would pass by names that mean nothing.
+def test_a_client_in_the_process_needs_what_is_left_out_above() -> None:
+    assert IN_PROCESS - imported_by(USE_A_CLIENT.replace("memory:", "memory:?prefix=a-")) == set()
+
+
 def test_a_remote_client_needs_what_is_left_out_above() -> None:
     needed = imported_by("import sortkey as sk; sk.client('http://127.0.0.1:1').close()")
     assert REMOTE - needed == {"aiobotocore", "aiohttp", "boto3"}

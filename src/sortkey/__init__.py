@@ -9,11 +9,9 @@ replace the function.
 """
 
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from sortkey.client import async_client as async_client
-from sortkey.client import client as client
+from sortkey.late_imports import late_import
 
 if TYPE_CHECKING:
     from sortkey import compat as compat
@@ -22,18 +20,21 @@ if TYPE_CHECKING:
     from sortkey import patterns as patterns
     from sortkey import services as services
     from sortkey import testing as testing
+    from sortkey.client import async_client as async_client
+    from sortkey.client import client as client
     from sortkey.public import *
 
     __all__: list[str]
 else:
+    async_client, client = (getattr(late_import("sortkey.client"), name) for name in ("async_client", "client"))
     _MODULES = ("compat", "feeds", "graphql", "patterns", "services", "testing")
 
     # Type checkers must not see this function: they would accept every name.
     def __getattr__(name: str) -> object:
         if name in _MODULES:
-            return import_module(f"sortkey.{name}")
+            return late_import(f"sortkey.{name}")
         if name == "__all__" or not name.startswith("_"):
-            public = vars(import_module("sortkey.public"))
+            public = vars(late_import("sortkey.public"))
             names = {each: value for each, value in public.items() if not each.startswith("_")}
             globals().update(names, __all__=sorted({*names, *_MODULES}))
         try:

@@ -40,6 +40,9 @@ DynamoDBError                                    code, message, status, retryabl
 ├── TableMovedException                          the items are in another store, which the message names
 ├── ServiceUnavailableException                  retry
 └── InternalServerError                          retry
+
+`FolderBusy` is none of DynamoDB's. It is here, and not in the storage layer, because sessions handle it, and those of
+remote stores need no storage.
 """
 
 from __future__ import annotations
@@ -231,3 +234,7 @@ class ServiceUnavailableException(DynamoDBError):
 class InternalServerError(DynamoDBError):
     status = 500
     retryable = True
+
+
+class FolderBusy(TimeoutError):
+    """Another process wrote to the folder for longer than the caller could wait; nothing of the work was written."""

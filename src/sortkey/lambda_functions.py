@@ -22,7 +22,7 @@ from functools import cache
 from os import environ
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -32,11 +32,14 @@ from sortkey.feeds.aws.eventbridge import EventBridge
 from sortkey.feeds.aws.lambda_handler import LambdaHandler, LambdaLoop, lambda_handler, seconds_left
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.timers.timers import Timers
+from sortkey.late_imports import late_import
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.server import tokens
 from sortkey.server.access_log import Entry
-from sortkey.server.lambda_app import IamCallers, LambdaApp
 from sortkey.services.interface import BadSettings, Maintained, ServiceDefinition
+
+if TYPE_CHECKING:
+    from sortkey.server import tokens
+    from sortkey.server.lambda_app import LambdaApp
 
 MAINTENANCE_MARGIN: Final = 5.0
 """Seconds before the end of the function's time, in which its work ends."""
@@ -96,8 +99,11 @@ def close() -> None:
 def _http() -> LambdaApp:
     definition = _definition()
     text = environ.get("TOKENS")
-    known: tokens.Tokens = IamCallers() if text is None else _tokens(text, definition.name)
-    return LambdaApp(definition, _settings(), _store(), known, _Log())
+    # Imported here, with Litestar and the engine, of which the other functions need nothing.
+    module = late_import("sortkey.server.lambda_app")
+    known: tokens.Tokens = module.IamCallers() if text is None else _tokens(text, definition.name)
+    app: LambdaApp = module.LambdaApp(definition, _settings(), _store(), known, _Log())
+    return app
 
 
 @cache
@@ -182,7 +188,8 @@ def _tokens(text: str, service: str) -> tokens.Tokens:
         path = Path(folder, "tokens.toml")
         path.touch(mode=0o600)
         path.write_text(text, encoding="utf-8")
-        return tokens.load(path, {service, *registered_names()})
+        loaded: tokens.Tokens = late_import("sortkey.server.tokens").load(path, {service, *registered_names()})
+        return loaded
 
 
 def _required(name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import lmdb
 import pytest
 
-from sortkey.storage import DamagedFolder, IncompatibleFormat, StorageError, environment
+from sortkey.storage import DamagedFolder, IncompatibleFormat, StorageError, environment, inspect, seal
 from tests.storage.byte_store import open_store, put, read
 from tests.storage.conftest import StartChild
 
@@ -40,8 +40,26 @@ def test_another_format_is_rejected_by_name(tmp_path: Path) -> None:
         transaction.put(environment.FORMAT_KEY, b"7")
     opened.close()
     for open_ in (environment.open_folder, environment.open_existing):
-        with pytest.raises(IncompatibleFormat, match=r"data format 7, .* reads format 2"):
+        with pytest.raises(IncompatibleFormat, match=r"data format 7, .* reads format 3"):
             open_(tmp_path)
+
+
+# A program of the version that wrote it would leave wrong rows afterwards.
+@pytest.mark.parametrize("checked_bytes", [environment.CHECKED_BYTES, 0], ids=["small", "large"])
+def test_folder_of_an_older_format_is_read_and_gets_the_present_one_when_it_is_opened_to_be_written(
+    tmp_path: Path, checked_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "CHECKED_BYTES", checked_bytes)
+    store = open_store(tmp_path)
+    store.write(put(b"k", seal(b"k", b"v")))
+    store.write(put(environment.FORMAT_KEY, b"2"))
+    store.close()
+    environment.open_existing(tmp_path).close()
+    assert inspect(tmp_path).format == "2"
+    store = open_store(tmp_path)
+    assert read(store, b"k") == seal(b"k", b"v")
+    assert read(store, environment.FORMAT_KEY) == environment.FORMAT
+    store.close()
 
 
 # LMDB 0.9 and 1.0 use the same file names, and different pages.

@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import errno
 import logging
+import random
 import re
 import threading
+from functools import partial
 from pathlib import Path
 from typing import cast
 
 import lmdb
 import pytest
 
-from sortkey.storage import DamagedFolder, Transaction, ascending, descending, seal
-from sortkey.storage.pages import Damage
+from sortkey.storage import DamagedFolder, Transaction, ascending, descending, environment, seal
+from sortkey.storage.pages import ENTRY_BYTES, Damage
 from tests.storage.byte_store import ByteStore, open_store, put
-from tests.storage.large_folder import KEYS, LONG, PAGE, branch_of, get, hide, leaf_of, leaves_of, overwrite
+from tests.storage.large_folder import (
+    HEADER,
+    KEYS,
+    LONG,
+    PAGE,
+    branch_of,
+    change,
+    get,
+    hide,
+    leaf_of,
+    leaves_of,
+    overwrite,
+    put_all,
+)
+
+DEEP_KEYS = [b"key %06d" % number + b"." * 300 for number in range(0, 20_000, 10)]
 
 
 @pytest.fixture
@@ -92,6 +109,57 @@ def test_damage_above_the_leaves_is_found_when_the_folder_is_opened(large_folder
             overwrite(large_folder, page * PAGE, bytes([data[page * PAGE] ^ 1]))
     with pytest.raises(DamagedFolder, match="another place"):
         open_store(large_folder)
+
+
+@pytest.fixture
+def deep_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Long keys, of which few fit on a page: there is one more level of pages, with many above the leaves."""
+    store = open_store(tmp_path / "deep")
+    store.write(put_all(DEEP_KEYS))
+    store.close()
+    monkeypatch.setattr(environment, "CHECKED_BYTES", 0)
+    return tmp_path / "deep"
+
+
+def test_deep_folder_is_read_and_emptied_before_the_check_has_ended(deep_folder: Path) -> None:
+    store = open_store(deep_folder)
+    with store.read() as snapshot:
+        assert [key for key, _ in ascending(snapshot, b"key", b"kez")] == DEEP_KEYS
+    keys = random.Random(7).sample(DEEP_KEYS, len(DEEP_KEYS))
+    for start in range(0, len(keys), 50):
+        store.write(partial(change, changed=dict.fromkeys(keys[start : start + 50])))
+    with store.read() as snapshot:
+        assert list(ascending(snapshot, b"key", b"kez")) == []
+    store.close()
+
+
+# LMDB may merge a page above the leaves with one whose keys no search has met.
+def test_delete_checks_the_keys_of_all_pages_above_the_leaves(deep_folder: Path) -> None:
+    first, last = DEEP_KEYS[1], DEEP_KEYS[-50]
+    page = branch_of(deep_folder, last) * PAGE
+    assert page != branch_of(deep_folder, first) * PAGE
+    data = (deep_folder / "data.mdb").read_bytes()
+    second = int.from_bytes(data[page + HEADER + 2 :][:2], "little")
+    overwrite(deep_folder, page + HEADER + second + ENTRY_BYTES, b"\xff")
+    store = open_store(deep_folder)
+    store.write(put(first, seal(first, b"new")))
+    with pytest.raises(Damage, match="out of order"):
+        store.write(partial(change, changed={first: None}))
+    assert get(store, first) == seal(first, b"new")
+    with pytest.raises(Damage, match="out of order"):
+        get(store, last)
+    store.close()
+
+
+# A write to one of the two places would change the other as well.
+def test_page_that_is_used_twice_is_found_when_the_folder_is_opened(deep_folder: Path) -> None:
+    number, other = leaf_of(deep_folder, DEEP_KEYS[1]), leaf_of(deep_folder, DEEP_KEYS[-50])
+    page = branch_of(deep_folder, DEEP_KEYS[1]) * PAGE
+    data = (deep_folder / "data.mdb").read_bytes()[page : page + PAGE]
+    at = next(at for at in range(HEADER, PAGE, 2) if data[at : at + 6] == number.to_bytes(6, "little"))
+    overwrite(deep_folder, page + at, other.to_bytes(6, "little"))
+    with pytest.raises(DamagedFolder, match="used twice"):
+        open_store(deep_folder)
 
 
 def test_write_next_to_damage_is_rejected_and_changes_nothing(large_folder: Path) -> None:

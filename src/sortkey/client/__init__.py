@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from sortkey.client import stores
-from sortkey.client.embedded import AsyncEmbeddedClient, EmbeddedClient
 from sortkey.client.interface import AsyncClient, Client
-from sortkey.client.prefixed import AsyncPrefixedClient, PrefixedClient
 from sortkey.client.stores import AwsAccess
 from sortkey.engine.faults.faults import Faults
 from sortkey.extras import installed_by
+from sortkey.late_imports import late_import
 
 __all__ = ["AsyncClient", "Client", "Faults", "async_client", "client"]
 
@@ -39,11 +37,11 @@ def client(
     access = AwsAccess(session, config)
     if store.remote is None:
         access.reject_in_process(store.url)
-        opened: Client = EmbeddedClient(store, faults)
+        opened = _embedded(store, faults)
     else:
         _reject_faults(store.url, faults)
         opened = _remote(store.url, store.remote, access)
-    return cast(Boto3Client, PrefixedClient(opened, store.prefix) if store.prefix else opened)
+    return cast(Boto3Client, _prefixed(opened, store.prefix) if store.prefix else opened)
 
 
 def async_client(
@@ -54,11 +52,11 @@ def async_client(
     access = AwsAccess(session, config)
     if store.remote is None:
         access.reject_in_process(store.url)
-        opened: AsyncClient = AsyncEmbeddedClient(store, faults)
+        opened = _async_embedded(store, faults)
     else:
         _reject_faults(store.url, faults)
         opened = _async_remote(store.url, store.remote, access)
-    return AsyncPrefixedClient(opened, store.prefix) if store.prefix else opened
+    return _async_prefixed(opened, store.prefix) if store.prefix else opened
 
 
 def _reject_faults(url: str, faults: Faults | None) -> None:
@@ -70,16 +68,36 @@ def _reject_faults(url: str, faults: Faults | None) -> None:
         )
 
 
-# The remote clients are not imported at the top: botocore's sessions and urllib3 take longer to import than everything
-# else, and a store in the process needs neither.
+# The clients are not imported at the top. A store in the process needs neither botocore's sessions nor urllib3, and a
+# remote one needs no engine; each takes longer to import than everything else.
+
+
+def _embedded(store: stores.StoreAddress, faults: Faults | None) -> Client:
+    made: Client = late_import("sortkey.client.embedded").EmbeddedClient(store, faults)
+    return made
+
+
+def _async_embedded(store: stores.StoreAddress, faults: Faults | None) -> AsyncClient:
+    made: AsyncClient = late_import("sortkey.client.embedded").AsyncEmbeddedClient(store, faults)
+    return made
+
+
+def _prefixed(opened: Client, prefix: str) -> Client:
+    made: Client = late_import("sortkey.client.prefixed").PrefixedClient(opened, prefix)
+    return made
+
+
+def _async_prefixed(opened: AsyncClient, prefix: str) -> AsyncClient:
+    made: AsyncClient = late_import("sortkey.client.prefixed").AsyncPrefixedClient(opened, prefix)
+    return made
 
 
 def _remote(url: str, remote: stores.Remote, access: AwsAccess) -> Client:
-    made: Client = import_module("sortkey.client.remote").RemoteClient(url, remote, access)
+    made: Client = late_import("sortkey.client.remote").RemoteClient(url, remote, access)
     return made
 
 
 def _async_remote(url: str, remote: stores.Remote, access: AwsAccess) -> AsyncClient:
     with installed_by("aws"):
-        made: AsyncClient = import_module("sortkey.client.remote_async").AsyncRemoteClient(url, remote, access)
+        made: AsyncClient = late_import("sortkey.client.remote_async").AsyncRemoteClient(url, remote, access)
     return made

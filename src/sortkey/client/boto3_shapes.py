@@ -1,7 +1,7 @@
 """boto3's shapes and DynamoDB JSON, both ways.
 
 They differ in two types. Binary is `bytes` in boto3 and base64 text in DynamoDB JSON; times are `datetime` in boto3 and
-seconds in DynamoDB JSON. In the engine's answers, stored items are still text (`stored_item.Json`).
+seconds in DynamoDB JSON. In the engine's answers, stored items are still text (`JsonText`).
 
 A tag `B` with a text, or `BS` with a list, occurs in attribute values only: anything else of that name (an attribute, a
 table) holds a dictionary. So one walk serves every operation.
@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from binascii import a2b_base64, b2a_base64
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from dateutil.tz import tzlocal
 
-from sortkey.engine.rows.stored_item import Json
-from sortkey.engine.tables.core import Answer
+from sortkey.values.json_text import JsonText
+
+if TYPE_CHECKING:
+    from sortkey.engine.tables.core import Answer
 
 _loads = orjson.loads
 
@@ -111,7 +113,7 @@ def convert_member(name: str, member: Any) -> Any:
         return [convert_member("", element) for element in member]
     if member_type is str:
         return a2b_base64(member) if name == "B" else member
-    if member_type is Json:
+    if isinstance(member, JsonText):
         return parse_items(member.text, member.binary)
     if (member_type is float or member_type is int) and name in TIMESTAMPS:
         return to_datetime(member)

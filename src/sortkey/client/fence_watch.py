@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -17,7 +18,6 @@ import msgspec
 from sortkey.client.errors import client_error
 from sortkey.clock import monotonic
 from sortkey.errors import DynamoDBError, TableFencedException, TableMovedException
-from sortkey.expressions.partiql_parser import parse_statement
 
 FENCES: Final = "sortkey-fences"
 FENCES_KEY: Final = "store"
@@ -108,7 +108,8 @@ def _tables(operation: str, members: Mapping[str, Any]) -> Iterator[str]:
 
 def _written_by(text: str) -> Iterator[str]:
     try:
-        statement = parse_statement(text)
+        # Few programs send statements, and expressions take long to import.
+        statement = import_module("sortkey.expressions.partiql_parser").parse_statement(text)
     except DynamoDBError:
         # The store says what is wrong with it.
         return

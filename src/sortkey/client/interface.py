@@ -15,11 +15,12 @@ from sortkey.client.errors import EXCEPTIONS, Exceptions
 from sortkey.client.methods import Methods, R
 from sortkey.client.service_model import OPERATION_OF, ClientMeta
 from sortkey.client.stores import IN_FLIGHT, Capabilities
-from sortkey.engine.database import Database
 
 if TYPE_CHECKING:
     from botocore.paginate import Paginator
     from botocore.waiter import Waiter
+
+    from sortkey.engine.database import Database
 
 
 RETRIED_BY_CALLER: Final[ContextVar[bool]] = ContextVar("retried_by_caller", default=False)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from botocore.loaders import Loader, create_loader
 from botocore.session import Session
 
-from sortkey.client import own_clients
+from sortkey.client import own_clients, service_data
 from sortkey.client.fence_watch import FenceWatch
 from sortkey.client.interface import AnyClient, warn_unclosed
 from sortkey.client.methods import R
 from sortkey.client.service_model import ClientMeta
 from sortkey.client.stores import AWS, STORES, AwsAccess, Capabilities, Remote
+from sortkey.late_imports import collector_paused
 
 STREAM_POLL_SECONDS: Final = 0.5
 """AWS allows five reads a second of a shard, over all its readers."""
@@ -47,7 +46,7 @@ class AwsSession:
     def create_client(self, service: str, **arguments: Any) -> Any:
         """A client of botocore; for an async session a context manager of one of aiobotocore."""
         make = self._session.client if self._is_boto3 else self._session.create_client
-        with own_clients.making():
+        with own_clients.making(), collector_paused():
             return make(service, **arguments)
 
     def get_credentials(self) -> Any:
@@ -95,13 +94,8 @@ def _own_session(make: Callable[[], Any]) -> Any:
     All of them share the data files of botocore. Each would load them again: most of the time of opening a client.
     """
     session = make()
-    session.register_component("data_loader", _loader(session.get_config_variable("data_path")))
+    session.register_component("data_loader", service_data.loader(session.get_config_variable("data_path")))
     return session
-
-
-@cache
-def _loader(data_path: str | None) -> Loader:
-    return create_loader(data_path)
 
 
 class RemoteSettings(NamedTuple):

@@ -56,7 +56,7 @@ def _serialiser() -> Any:
 
 def load_data(service: str, file: str) -> Any:
     """One of botocore's data files about a service, such as `paginators-1`."""
-    return import_module("botocore.loaders").Loader().load_service_model(service, file)
+    return import_module("sortkey.client.service_data").loader().load_service_model(service, file)
 
 
 def check_parameters(operation: str, members: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """Ordered bytes on LMDB with group commit. Knows nothing about DynamoDB."""
 
+from sortkey.errors import FolderBusy
 from sortkey.storage.backup import back_up, restore
 from sortkey.storage.buckets import BadName, Buckets, NoSuchBucket, StoredObject, check_names
 from sortkey.storage.environment import (
@@ -18,7 +19,7 @@ from sortkey.storage.environment import (
 from sortkey.storage.inspection import FolderState, Reader, Unreadable, inspect
 from sortkey.storage.sealed import SEAL_BYTES, are_sound, belongs_to, is_sound, payload_of, seal
 from sortkey.storage.store import Store, after_prefix, ascending, begin_snapshot, descending
-from sortkey.storage.write_queue import Batch, Done, FolderBusy, QueueClosed, StorageFull, Ticket
+from sortkey.storage.write_queue import Batch, Done, QueueClosed, StorageFull, Ticket
 
 __all__ = [
     "CHECKED_BYTES",

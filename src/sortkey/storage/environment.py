@@ -3,7 +3,7 @@
 Everything is in LMDB's one unnamed database, an ordered map from bytes to bytes. The first four bytes of a key are its
 *space*; space 0 belongs to the storage layer and the catalog:
 
-    00000000 "format"          → the format version, as decimal text
+    00000000 "format"          → the format version, as decimal text; an older one is replaced (`OLDER_FORMATS`)
 
 A folder without a file is new. A file that is empty, damaged or not ours is an error, and stays as it is.
 
@@ -54,7 +54,11 @@ DAMAGED_PAGE: Final = (
     lmdb.ProblemError,
 )
 """What LMDB raises where it notices that a page is damaged. It aborts what it was asked to do."""
-FORMAT: Final = b"2"
+FORMAT: Final = b"3"
+OLDER_FORMATS: Final = frozenset({b"2"})
+"""Read as they are. Versions that write them know no local index in the order of the table's sort key, no earlier
+states and no vectors, and would leave wrong rows: so a folder gets the present format when it is opened to be
+written."""
 FORMAT_KEY: Final = b"\0\0\0\0format"
 FIRST_COMMIT: Final = 1
 MAP_BYTES: Final = 1 << 44
@@ -345,19 +349,23 @@ def _reject_empty(path: Path) -> None:
 
 
 def _check_format(environment: lmdb.Environment, path: Path, lock: AbstractContextManager[None]) -> bool:
-    """Stamp a new environment, or check the stamp of an old one; returns whether it was new."""
+    """Stamp a new or an older environment, or check the stamp; returns whether it was new."""
     with environment.begin() as snapshot:
-        found = snapshot.get(FORMAT_KEY)
-    if found is not None:
-        _require_format(found, path)
+        before = snapshot.get(FORMAT_KEY)
+    if before is not None:
+        _require_format(before, path)
+    if before == FORMAT:
         return False
     with lock, environment.begin(write=True) as transaction:
         # Another process may have stamped it first. A new environment has no commits.
-        if transaction.get(FORMAT_KEY) is None and transaction.id() != FIRST_COMMIT:
+        found = transaction.get(FORMAT_KEY)
+        if found is None and transaction.id() != FIRST_COMMIT:
             raise _foreign(path)
-        transaction.put(FORMAT_KEY, FORMAT, overwrite=False)
-        _require_format(transaction.get(FORMAT_KEY, b""), path)
-    return True
+        if found is None or found in OLDER_FORMATS:
+            transaction.put(FORMAT_KEY, FORMAT)
+        else:
+            _require_format(found, path)
+    return before is None
 
 
 def _sync_directory_entries(path: Path) -> None:
@@ -376,7 +384,7 @@ def sync_names(path: Path) -> None:
 
 
 def _require_format(found: bytes, path: Path) -> None:
-    if found != FORMAT:
+    if found != FORMAT and found not in OLDER_FORMATS:
         raise IncompatibleFormat(
             f"{path} has data format {found.decode(errors='replace')}, this version of Sortkey reads format "
             f"{FORMAT.decode()}: open it with the version that wrote it"

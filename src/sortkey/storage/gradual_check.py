@@ -1,8 +1,8 @@
 """Checks a large file leaf by leaf: in the background, and each leaf before the first lookup that reads it.
 
-Opening a file checks the pages above the leaves and the free pages: a hundredth of the file (`page_tree.TreeWalk`).
-These divide all keys between the leaves. A lookup of a key is safe when the leaf that has the key is sound, and so are
-the leaves beside it:
+Opening a file checks the pages above the leaves and the free pages: a hundredth of the file (`page_tree.TreeWalk`). So
+each page is used once. The keys of the lowest of these pages take most time, and are checked by the first search that
+meets them. A lookup of a key is safe when the leaf that has the key is sound, and so are the leaves beside it:
 
 - A bound between two leaves may be damaged in the page above. Then one of the two has a key on the wrong side of it.
 - A cursor moves to the next leaf at most, and asks again there.
@@ -20,7 +20,8 @@ found to be sound is noted by keys (`SoundKeys`), and stays so in every later co
   has checked the three leaves before, in this process or in another: a write is wrapped as a read is
   (`store.CheckedTransaction`), or its process has checked the whole file. So what it copies is sound.
 - A delete may merge a leaf with one beside it, and the next delete may merge the two with a third one. So each delete
-  of a transaction checks one leaf more on each side.
+  of a transaction checks one leaf more on each side. It may also merge pages above them with any beside those, so all
+  pages above the leaves are checked before the first delete.
 - For the same reason, an older snapshot is safe where the newest commit is: either it has the same leaf, or a writer
   checked its leaf later.
 
@@ -78,6 +79,7 @@ class GradualCheck:
         self._environment = environment
         self._sound = SoundKeys()
         self._branches: Branches = {}
+        self._branches_checked = False
         self._damage: set[str] = set()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -97,8 +99,7 @@ class GradualCheck:
         meta = meta_of(self._read, commit)
         use = PageUse(meta, os.fstat(self._file).st_size)
         pages = Pages(self._read, meta, use.take_long)
-        for _ in TreeWalk(pages, use, meta.main).lowest_branches():
-            pass
+        TreeWalk(pages, use, meta.main).take_pages()
         take_free_pages(pages, use, meta)
         return use
 
@@ -118,6 +119,9 @@ class GradualCheck:
         """
         with self._lock:
             if not self.ended or self._damage:
+                if not self._branches_checked:
+                    self._repeated(LeafSearch.check_branches)
+                    self._branches_checked = True
                 self._repeated(partial(self._check_to_merge, key, merged))
 
     def start(self, on_sound: Callable[[], None]) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import lmdb
 
-from sortkey.storage.environment import FORMAT, StorageError, open_existing
+from sortkey.storage.environment import FORMAT_KEY, StorageError, open_existing
 from sortkey.storage.write_lock import process_that_locks
 
 
@@ -48,13 +48,13 @@ def inspect(path: Path) -> FolderState:
         with open_existing(path, lock=has_lock_file) as environment:
             info, page = environment.info(), int(environment.stat()["psize"])
             slots = _slots(environment.readers())
+            with environment.begin() as snapshot:
+                stamp = snapshot.get(FORMAT_KEY, b"")
     except lmdb.Error as error:
         raise Unreadable(f"cannot read the data folder {path}: {error}") from error
     # Only now: closing any handle of the lock file ends all locks that this process has on it.
     readers = _with_liveness(slots, lock_file) if has_lock_file else ()
-    return FolderState(
-        FORMAT.decode(), page * (info["last_pgno"] + 1), info["last_txnid"], info["max_readers"], readers
-    )
+    return FolderState(stamp.decode(), page * (info["last_pgno"] + 1), info["last_txnid"], info["max_readers"], readers)
 
 
 def _slots(listing: str) -> list[tuple[int, int | None]]:

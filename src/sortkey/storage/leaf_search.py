@@ -66,6 +66,18 @@ class LeafSearch:
         if self._tree.root != NO_ROOT:
             yield from self._leaves(Place(self._tree.root, START, END), 1, key)
 
+    def check_branches(self) -> None:
+        """Raise DamagedRange unless all pages above the leaves are sound."""
+        if self._tree.root != NO_ROOT:
+            self._check_below(Place(self._tree.root, START, END), 1)
+
+    def _check_below(self, place: Place, level: int) -> None:
+        if level < self._tree.depth:
+            branch = self._branch(place)
+            if level < self._tree.depth - 1:
+                for at in range(len(branch.children)):
+                    self._check_below(_child(branch, at), level + 1)
+
     def _find(self, key: bytes, side: Callable[[Any, bytes], int]) -> Place | None:
         if self._tree.root == NO_ROOT:
             return None

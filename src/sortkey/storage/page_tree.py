@@ -9,7 +9,7 @@ meta page says; and the pages that are free must be exactly the others.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from sortkey.storage.pages import (
@@ -42,6 +42,7 @@ class PageUse:
         self._commit = meta.commit
         self._taken = bytearray(meta.last_page + 1)
         self._taken[:META_PAGES] = b"\1" * META_PAGES
+        self._count = META_PAGES
 
     def take(self, first: int, count: int = 1) -> None:
         """Note that pages are used. Each may be used once."""
@@ -49,6 +50,20 @@ class PageUse:
         if not META_PAGES <= first < end <= len(self._taken) or any(self._taken[first:end]):
             raise Damage(f"page {first} is out of range, or is used twice")
         self._taken[first:end] = b"\1" * count
+        self._count += count
+
+    def take_each(self, numbers: Sequence[int]) -> None:
+        """Note that single pages are used, or free. `check_once` tells whether one of them is both, or used twice."""
+        taken = self._taken
+        if min(numbers) < META_PAGES or max(numbers) >= len(taken):
+            raise Damage(f"a page below {META_PAGES} or above {len(taken) - 1} is used")
+        for number in numbers:
+            taken[number] = 1
+        self._count += len(numbers)
+
+    def check_once(self) -> None:
+        if self._taken.count(1) != self._count:
+            raise Damage("a page is used twice, or is listed as free")
 
     def take_long(self, first: int, count: int, _: int) -> None:
         """Note the pages of a long value."""
@@ -58,8 +73,8 @@ class PageUse:
         """Note the free pages of one entry: their count, then their numbers."""
         if len(listed) % _NUMBER.size or not listed or len(listed) // _NUMBER.size - 1 != number_of(listed[:8]):
             raise Damage("the list of free pages has an entry of a wrong length")
-        for (number,) in _NUMBER.iter_unpack(listed[_NUMBER.size :]):
-            self.take(number)
+        if len(listed) > _NUMBER.size:
+            self.take_each(memoryview(listed)[_NUMBER.size :].cast("Q"))
 
     def check_all_known(self) -> None:
         unknown = self._taken.find(0)
@@ -94,6 +109,7 @@ def take_free_pages(pages: Pages, use: PageUse, meta: Meta) -> None:
         for place in leaf.values:
             use.take_free(pages.value(leaf, place))
     free.check_counts()
+    use.check_once()
 
 
 class TreeWalk:
@@ -115,6 +131,22 @@ class TreeWalk:
         A tree that is one leaf has a branch with this leaf, as page NO_ROOT. Raises Damage at the end if the tree has
         other numbers of pages than its meta page says.
         """
+        for number, low, high in self._lowest():
+            branch = self._pages.branch(number, low, high, self._key_of)
+            self._take_leaves(branch.children)
+            yield number, branch
+        if self._tree.depth == 1:
+            yield NO_ROOT, Branch(None, [], None, [self._tree.root])
+        self._check_pages()
+
+    def take_pages(self) -> None:
+        """Check the pages above the leaves, except for the keys of the lowest ones, and count all pages."""
+        for number, _, _ in self._lowest():
+            self._take_leaves(self._pages.children(number))
+        self._check_pages()
+
+    def _lowest(self) -> Iterator[tuple[int, Key | None, Key | None]]:
+        """The numbers and bounds of the branches above the leaves. A tree that is one leaf has none, and is counted."""
         tree = self._tree
         if tree.depth > DEEPEST:
             raise Damage(f"a tree is said to have {tree.depth} levels")
@@ -122,27 +154,29 @@ class TreeWalk:
             raise Damage(f"a tree without pages has levels, or one of {tree.depth} levels has no pages")
         if tree.depth == 1:
             self._take_leaves([tree.root])
-            yield NO_ROOT, Branch(None, [], None, [tree.root])
         elif tree.depth:
             yield from self._below(tree.root, 1, None, None)
-        if (self._branches, self._leaves) != (tree.branch_pages, tree.leaf_pages):
-            raise Damage(f"a tree of {tree.leaf_pages} leaves has {self._leaves}, or another number of branch pages")
 
-    def _below(self, number: int, level: int, low: Key | None, high: Key | None) -> Iterator[tuple[int, Branch]]:
+    def _below(
+        self, number: int, level: int, low: Key | None, high: Key | None
+    ) -> Iterator[tuple[int, Key | None, Key | None]]:
         self._use.take(number)
         self._branches += 1
-        branch = self._pages.branch(number, low, high, self._key_of)
         if level == self._tree.depth - 1:
-            self._take_leaves(branch.children)
-            yield number, branch
+            yield number, low, high
         else:
+            branch = self._pages.branch(number, low, high, self._key_of)
             for at, child in enumerate(branch.children):
                 yield from self._below(child, level + 1, *branch.bounds(at))
 
-    def _take_leaves(self, numbers: list[int]) -> None:
-        for number in numbers:
-            self._use.take(number)
+    def _take_leaves(self, numbers: Sequence[int]) -> None:
+        self._use.take_each(numbers)
         self._leaves += len(numbers)
+
+    def _check_pages(self) -> None:
+        tree = self._tree
+        if (self._branches, self._leaves) != (tree.branch_pages, tree.leaf_pages):
+            raise Damage(f"a tree of {tree.leaf_pages} leaves has {self._leaves}, or another number of branch pages")
 
     def leaves(self) -> Iterator[Leaf]:
         for _, branch in self.lowest_branches():

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from operator import attrgetter, le, lt
 from typing import Any, Final, NamedTuple
 
@@ -132,6 +133,7 @@ META_PAGES: Final = 2
 
 _ENTRY: Final = struct.Struct("=HHHH")
 ENTRY_BYTES: Final = _ENTRY.size
+_CHILD: Final = struct.Struct("=IH")
 _LONG: Final = struct.Struct("=QQQ")
 _NUMBER: Final = struct.Struct("=Q")
 _OVERFLOW_PAGES: Final = struct.Struct("=I")
@@ -206,6 +208,13 @@ class Pages:
         _check_order(number, keys, low, high)
         return Branch(low, keys, high, children)
 
+    def children(self, number: int) -> Sequence[int]:
+        """The children of a branch, whose keys are not looked at."""
+        page = self.page(number)
+        starts, _ = self._entries(page, number, BRANCH)
+        leasts, mosts = zip(*map(_CHILD.unpack_from, repeat(page), starts), strict=True)
+        return leasts if not any(mosts) else [least | most << 32 for least, most in zip(leasts, mosts, strict=True)]
+
     def leaf(self, number: int, low: Key | None, high: Key | None, key_of: KeyOf | None = None) -> Leaf:
         """A leaf with all its entries."""
         page = self.page(number)
@@ -262,7 +271,7 @@ class Pages:
             raise Damage(f"page {number} has a wrong header")
         if flags != wanted:
             raise Damage(f"page {number} is on the wrong level")
-        starts = [start + HEADER.size for (start,) in struct.iter_unpack("=H", page[HEADER.size : HEADER.size + lower])]
+        starts = [start + HEADER.size for start in memoryview(page)[HEADER.size : HEADER.size + lower].cast("H")]
         if not starts or min(starts) < upper + HEADER.size or max(starts) + ENTRY_BYTES > len(page):
             raise Damage(f"page {number} has entries outside of it")
         return starts, self._size - HEADER.size - upper

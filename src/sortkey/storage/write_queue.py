@@ -38,6 +38,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import lmdb
 
 from sortkey.clock import DEADLINE, monotonic
+from sortkey.errors import FolderBusy
 from sortkey.limits import MIB
 from sortkey.storage.environment import StorageError, Transaction
 from sortkey.storage.write_lock import WriteLock
@@ -94,10 +95,6 @@ Done = Callable[[Any, BaseException | None], None]
 
 class StorageFull(Exception):
     """The disk (or the map) is full; nothing of the work was written."""
-
-
-class FolderBusy(TimeoutError):
-    """Another process wrote to the folder for longer than the caller could wait; nothing of the work was written."""
 
 
 class QueueClosed(Exception):

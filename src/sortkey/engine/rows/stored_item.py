@@ -20,6 +20,7 @@ import orjson
 from sortkey.expressions import Projection, ShownPaths
 from sortkey.storage import SEAL_BYTES, payload_of, seal
 from sortkey.values.attribute import Item, Normalised
+from sortkey.values.json_text import JsonText
 from sortkey.values.size import READ_UNIT_BYTES
 
 HEADER: Final = struct.Struct(">I")
@@ -131,10 +132,10 @@ def _projected(rows: list[bytes], projection: Projection | ShownPaths) -> bytes:
     return b",".join([orjson.dumps(projection(decode(row))) for row in rows])
 
 
-class Json:
-    """JSON as it is stored: spliced into an answer as text, or parsed by a caller that needs objects."""
+class Json(JsonText):
+    """JSON as it is stored."""
 
-    __slots__ = ("binary", "row", "text")
+    __slots__ = ("row",)
 
     def __init__(self, text: bytes, binary: bool, row: bytes | None = None) -> None:
         self.text = text

@@ -21,6 +21,7 @@ from sortkey.client.boto3_shapes import UNPARSED_READS
 from sortkey.client.interface import RETRIED_BY_CALLER, AnyClient
 from sortkey.client.stores import EMBEDDED
 from sortkey.clock import DEADLINE, monotonic, sleep
+from sortkey.errors import FolderBusy
 from sortkey.model.calls.rejected_values import explained
 from sortkey.model.calls.steps import (
     PARALLEL,
@@ -39,7 +40,6 @@ from sortkey.model.items.item import Item
 from sortkey.model.maintenance.load import LoadResult, LoadWork, pieces
 from sortkey.model.maintenance.long_work import LongWork
 from sortkey.model.sessions.request_window import AsyncSlots, Slots, Window, is_throttled
-from sortkey.storage import FolderBusy
 
 T = TypeVar("T")
 R = TypeVar("R")
