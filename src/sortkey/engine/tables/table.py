@@ -23,6 +23,7 @@ import msgspec
 from sortkey.engine.requests.shapes import INVALID
 from sortkey.engine.rows.catalog_entries import IndexEntry, ReplicationEntry, StreamEntry, TableEntry
 from sortkey.engine.rows.records import OWNER_BYTES, PARTITION_END, SPACE_BYTES, space_bytes
+from sortkey.engine.rows.stored_item import are_plain
 from sortkey.engine.tables.vector_index import VectorIndex
 from sortkey.errors import ValidationException
 from sortkey.expressions import KeyAttribute, KeyAttributes, reject_nested_keys
@@ -369,7 +370,7 @@ def compile_row_keys_of_json(
     prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None
 ) -> FastRowKeysOfJson:
     """From a JSON list of keys to their row keys."""
-    if not _is_text(partition, sort):
+    if not _is_text(partition, sort) or not are_plain(each.name for each in (partition, sort) if each is not None):
         return no_row_key
 
     # Made when first needed, because a change of the catalog makes all tables new.
