@@ -87,6 +87,12 @@ class Consumed:
             known = self.vectors or {}
             self.vectors = {**known, **{name: known.get(name, 0.0) + more for name, more in vectors.items()}}
 
+    def double(self) -> None:
+        """Count everything but vectors twice."""
+        self.units *= 2
+        for name in self.indexes:
+            self.indexes[name] *= 2
+
     def total(self) -> float:
         return self.units + sum(self.indexes.values()) if self.indexes else self.units
 

@@ -25,11 +25,12 @@ VALUED: Final = (
 
 def bindings_of(request: Any, expressions: tuple[str, ...], legacy_fields: tuple[str, ...] = ()) -> Bindings | None:
     """The request's placeholders. None if it has no expressions; then it must not have placeholders either."""
-    used = [field for field in expressions if getattr(request, field) is not None]
     names = request.expression_attribute_names
     values = getattr(request, "expression_attribute_values", None)
+    used = [field for field in expressions if getattr(request, field) is not None]
     if not used:
-        _check_no_placeholders(names, values, expressions)
+        if names is not None or values is not None:
+            raise _no_expressions(names, expressions)
         return None
     legacy_used = [field for field in legacy_fields if getattr(request, field) is not None]
     if legacy_used:
@@ -40,16 +41,14 @@ def bindings_of(request: Any, expressions: tuple[str, ...], legacy_fields: tuple
     return Bindings(names, values)
 
 
-def _check_no_placeholders(names: object, values: object, expressions: tuple[str, ...]) -> None:
+def _no_expressions(names: object, expressions: tuple[str, ...]) -> ValidationException:
     if names is not None:
-        raise ValidationException("ExpressionAttributeNames can only be specified when using expressions")
-    if values is not None:
-        missing = [member_name(field) for field in VALUED if field in expressions]
-        verb = "is" if len(missing) == 1 else "are"
-        raise ValidationException(
-            "ExpressionAttributeValues can only be specified when using expressions: "
-            f"{' and '.join(missing)} {verb} null"
-        )
+        return ValidationException("ExpressionAttributeNames can only be specified when using expressions")
+    missing = [member_name(field) for field in VALUED if field in expressions]
+    verb = "is" if len(missing) == 1 else "are"
+    return ValidationException(
+        f"ExpressionAttributeValues can only be specified when using expressions: {' and '.join(missing)} {verb} null"
+    )
 
 
 def _listed(fields: list[str]) -> str:

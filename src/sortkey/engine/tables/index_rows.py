@@ -29,12 +29,17 @@ class Row:
 def row_of(index: Index, item: Item, ends: tuple[bytes, bytes], table_row: bytes) -> Row | None:
     """The row that the index should hold for this item, whose table row has these `ends_of`; None if the item is not in
     the index."""
+    key = _key_of(index, item, ends)
+    return None if key is None else _row(index, key, item, table_row)
+
+
+def _key_of(index: Index, item: Item, ends: tuple[bytes, bytes]) -> bytes | None:
     prefix = index.fast_row_prefix(item)
     if prefix is None:
         if not index.holds(item):
             return None
         prefix = index.row_prefix(item)
-    return _row(index, prefix + ends[index.end], item, table_row)
+    return prefix + ends[index.end]
 
 
 def _row(index: Index, key: bytes, item: Item, table_row: bytes) -> Row:
@@ -46,8 +51,8 @@ def _row(index: Index, key: bytes, item: Item, table_row: bytes) -> Row:
 
 
 def fast_prefixes(table: Table, item: Item) -> list[bytes] | None:
-    """What the row keys of the item's index rows begin with, if the item is in all indexes by keys of short text. Such
-    keys need no other check."""
+    """What the row keys of the item's index rows begin with, if the item is in all indexes by keys that need no other
+    check."""
     prefixes = []
     for index in table.indexes.values():
         prefix = index.fast_row_prefix(item)
@@ -101,9 +106,11 @@ def apply(
     for index in table.indexes.values():
         if not index.reaches(key):
             continue
-        before = None if old is None or old_row is None else row_of(index, old, ends, old_row)
         after = None if new is None or new_row is None else row_of(index, new, ends, new_row)
-        index_units = _replace(batch, index, before, after)
+        if old is not None and old_row is not None:
+            index_units = _replace(batch, index, ends, old, old_row, after)
+        else:
+            index_units = 0.0 if after is None else insert(batch, index, after)
         if index_units:
             units[index.name] = index_units
     return units
@@ -118,17 +125,24 @@ def replace_all(
     units = 0.0
     for index in table.indexes.values():
         if index.reaches(key):
-            units += _replace(batch, index, row_of(index, old, ends, old_row), made.get(index.name))
+            units += _replace(batch, index, ends, old, old_row, made.get(index.name))
     return units
 
 
-def _replace(batch: WriteBatch, index: Index, before: Row | None, after: Row | None) -> float:
+def _replace(
+    batch: WriteBatch, index: Index, ends: tuple[bytes, bytes], old: Item, old_row: bytes, after: Row | None
+) -> float:
+    before = _key_of(index, old, ends)
     if before is None:
         return 0.0 if after is None else insert(batch, index, after)
-    if after is None:
-        return _remove(batch, index, before)
-    if before.key != after.key:
-        return _remove(batch, index, before) + insert(batch, index, after)
+    if after is not None and after.key == before:
+        return _rewrite(batch, index, _row(index, before, old, old_row), after)
+    size = stored_item.size(old_row) if index.kept is None else item_size(_project(index.kept, old))
+    units = _remove(batch, index, before, size)
+    return units if after is None else units + insert(batch, index, after)
+
+
+def _rewrite(batch: WriteBatch, index: Index, before: Row, after: Row) -> float:
     if before.value == after.value:
         return 0.0
     before_size, after_size = stored_item.size(before.value), stored_item.size(after.value)
@@ -137,7 +151,7 @@ def _replace(batch: WriteBatch, index: Index, before: Row | None, after: Row | N
     if before_size == after_size and stored_item.decode(before.value) == stored_item.decode(after.value):
         # Only the order of the attributes has changed: the row is rewritten, and costs nothing.
         return 0.0
-    return _count(batch, after, max(before_size, after_size))
+    return _charge(batch, after.key, max(before_size, after_size))
 
 
 def insert(batch: WriteBatch, index: Index, row: Row) -> float:
@@ -145,17 +159,16 @@ def insert(batch: WriteBatch, index: Index, row: Row) -> float:
     size = stored_item.size(row.value)
     batch.put(row.key, row.value)
     batch.count(index.space, 1, size)
-    return _count(batch, row, size)
+    return _charge(batch, row.key, size)
 
 
-def _remove(batch: WriteBatch, index: Index, row: Row) -> float:
-    size = stored_item.size(row.value)
-    batch.delete(row.key)
+def _remove(batch: WriteBatch, index: Index, key: bytes, size: int) -> float:
+    batch.delete(key)
     batch.count(index.space, -1, -size)
-    return _count(batch, row, size)
+    return _charge(batch, key, size)
 
 
-def _count(batch: WriteBatch, row: Row, size: int) -> float:
+def _charge(batch: WriteBatch, key: bytes, size: int) -> float:
     units = write_units(size)
-    batch.charge(row.key, units)
+    batch.charge(key, units)
     return units
