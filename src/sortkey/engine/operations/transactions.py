@@ -240,6 +240,8 @@ def consumed_again(batch: WriteBatch, actions: list[Action], tables: list[Table]
 class Action:
     """A put, an update, a deletion or a check of one item, without its table."""
 
+    __slots__ = ("_put", "_return_old", "condition", "keyed", "meaning", "name", "only_checks", "payload", "update")
+
     def __init__(
         self,
         name: str,

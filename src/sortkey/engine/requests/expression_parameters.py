@@ -27,13 +27,16 @@ def bindings_of(request: Any, expressions: tuple[str, ...], legacy_fields: tuple
     """The request's placeholders. None if it has no expressions; then it must not have placeholders either."""
     names = request.expression_attribute_names
     values = getattr(request, "expression_attribute_values", None)
-    used = [field for field in expressions if getattr(request, field) is not None]
-    if not used:
+    for field in expressions:
+        if getattr(request, field) is not None:
+            break
+    else:
         if names is not None or values is not None:
             raise _no_expressions(names, expressions)
         return None
     legacy_used = [field for field in legacy_fields if getattr(request, field) is not None]
     if legacy_used:
+        used = [field for field in expressions if getattr(request, field) is not None]
         raise ValidationException(
             "Can not use both expression and non-expression parameters in the same request: "
             f"Non-expression parameters: {{{_listed(legacy_used)}}} Expression parameters: {{{_listed(used)}}}"

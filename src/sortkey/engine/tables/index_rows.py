@@ -17,13 +17,14 @@ from sortkey.values.size import item_size, write_units
 
 
 class Row:
-    """One index row: its row key and what it holds."""
+    """One index row: its row key, what it holds, and the size of that."""
 
-    __slots__ = ("key", "value")
+    __slots__ = ("key", "size", "value")
 
-    def __init__(self, key: bytes, value: bytes) -> None:
+    def __init__(self, key: bytes, value: bytes, size: int) -> None:
         self.key = key
         self.value = value
+        self.size = size
 
 
 def row_of(index: Index, item: Item, ends: tuple[bytes, bytes], table_row: bytes) -> Row | None:
@@ -44,10 +45,11 @@ def _key_of(index: Index, item: Item, ends: tuple[bytes, bytes]) -> bytes | None
 
 def _row(index: Index, key: bytes, item: Item, table_row: bytes) -> Row:
     if index.kept is None:
-        return Row(key, stored_item.under(key, table_row))
+        return Row(key, stored_item.under(key, table_row), stored_item.size(table_row))
     projected = _project(index.kept, item)
+    size = item_size(projected)
     binary = stored_item.has_binary(table_row) and holds_binary(projected)
-    return Row(key, stored_item.encode(key, projected, item_size(projected), binary))
+    return Row(key, stored_item.encode(key, projected, size, binary), size)
 
 
 def fast_prefixes(table: Table, item: Item) -> list[bytes] | None:
@@ -145,21 +147,19 @@ def _replace(
 def _rewrite(batch: WriteBatch, index: Index, before: Row, after: Row) -> float:
     if before.value == after.value:
         return 0.0
-    before_size, after_size = stored_item.size(before.value), stored_item.size(after.value)
     batch.put(after.key, after.value)
-    batch.count(index.space, 0, after_size - before_size)
-    if before_size == after_size and stored_item.decode(before.value) == stored_item.decode(after.value):
+    batch.count(index.space, 0, after.size - before.size)
+    if before.size == after.size and stored_item.decode(before.value) == stored_item.decode(after.value):
         # Only the order of the attributes has changed: the row is rewritten, and costs nothing.
         return 0.0
-    return _charge(batch, after.key, max(before_size, after_size))
+    return _charge(batch, after.key, max(before.size, after.size))
 
 
 def insert(batch: WriteBatch, index: Index, row: Row) -> float:
     """Put a row that the index does not have; returns its write units."""
-    size = stored_item.size(row.value)
     batch.put(row.key, row.value)
-    batch.count(index.space, 1, size)
-    return _charge(batch, row.key, size)
+    batch.count(index.space, 1, row.size)
+    return _charge(batch, row.key, row.size)
 
 
 def _remove(batch: WriteBatch, index: Index, key: bytes, size: int) -> float:

@@ -14,6 +14,7 @@ message names the attribute.
 from __future__ import annotations
 
 from binascii import a2b_base64
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Container
 from functools import cache, lru_cache
 from hashlib import blake2b
@@ -219,7 +220,8 @@ class RecordedStream:
     def shard_prefix(self, row_key: bytes) -> bytes:
         """What the keys of an item's records begin with: the space and the shard."""
         partition = row_key[SPACE_BYTES : SPACE_BYTES + SLICED_BYTES]
-        return next(prefix for end, prefix in self._slices if partition <= end)
+        slices = self._slices
+        return slices[0 if len(slices) == 1 else bisect_left(slices, (partition,))][1]
 
 
 class Replication:
