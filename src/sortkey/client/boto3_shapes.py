@@ -16,7 +16,7 @@ from typing import Any, Final
 import orjson
 from dateutil.tz import tzlocal
 
-from sortkey.engine.rows.stored_item import Json
+from sortkey.engine.rows.stored_item import Json, LongJson
 from sortkey.engine.tables.core import Answer
 
 _loads = orjson.loads
@@ -111,7 +111,7 @@ def convert_member(name: str, member: Any) -> Any:
         return [convert_member("", element) for element in member]
     if member_type is str:
         return a2b_base64(member) if name == "B" else member
-    if member_type is Json:
+    if member_type is Json or member_type is LongJson:
         return parse_items(member.text, member.binary)
     if (member_type is float or member_type is int) and name in TIMESTAMPS:
         return to_datetime(member)

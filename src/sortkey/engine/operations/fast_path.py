@@ -24,7 +24,7 @@ import orjson
 
 from sortkey import limits
 from sortkey.engine.operations import write
-from sortkey.engine.operations.batches import charge_batch
+from sortkey.engine.operations.batches import CHUNK_KEYS, FIRST_KEYS, charge_batch
 from sortkey.engine.operations.items import row_by_key
 from sortkey.engine.operations.items import update_item as general_update_item
 from sortkey.engine.operations.pages import PageWalk
@@ -118,8 +118,9 @@ class FastBatchGet(Shape, kw_only=True, forbid_unknown_fields=True):
 
 FAST_BYTES: Final = limits.MIB
 """Of the items' text."""
-CHUNK_KEYS: Final = 50
-"""Read before their text is measured."""
+
+_CHUNKS: Final = ((0, FIRST_KEYS), (FIRST_KEYS, CHUNK_KEYS), (CHUNK_KEYS, limits.BATCH_GET_KEYS))
+"""The places of the keys that are read before the text of their items is measured."""
 
 _decode_batch_get = msgspec.json.Decoder(FastBatchGet).decode
 
@@ -147,14 +148,17 @@ def _batch_answer(
         row_keys = None if table is None else table.fast_row_keys_of_json(keys.keys)
         if table is None or not row_keys or table.name in units or len(set(row_keys)) != len(row_keys):
             return None
+        requested += len(row_keys)
         rows: list[bytes] = []
-        for start in range(0, len(row_keys), CHUNK_KEYS):
-            chunk = _present([*map(snapshot.get, row_keys[start : start + CHUNK_KEYS])])
+        for start, end in _CHUNKS:
+            chunk = _present([*map(snapshot.get, row_keys[start:end])])
             length += sum(map(len, chunk))
-            if length > FAST_BYTES:
+            # The items behind are most likely as large.
+            if length * len(row_keys) > FAST_BYTES * min(end, len(row_keys)):
                 return None
             rows += chunk
-        requested += len(row_keys)
+            if end >= len(row_keys):
+                break
         units[table.name] = charge_batch(core, snapshot, row_keys, rows, keys.consistent_read)
         parts.append(b"%b:[%b]" % (orjson.dumps(given), texts(rows)))
     if requested > limits.BATCH_GET_KEYS:

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 import orjson
 
+from sortkey.limits import MIB
 from sortkey.storage import SEAL_BYTES, payload_of, seal
 from sortkey.values.attribute import Item, Normalised
 from sortkey.values.size import READ_UNIT_BYTES
@@ -137,6 +138,25 @@ class Json:
         return cls(b"[%b]" % texts(rows), any_binary(rows))
 
 
+LONG_BYTES: Final = 2 * MIB
+"""Answers that are longer are not compressed, so nobody needs them joined."""
+
+
+class LongJson(Json):
+    """JSON of more than `LONG_BYTES`, in pieces. The endpoint sends them one by one."""
+
+    __slots__ = ("pieces",)
+
+    def __init__(self, pieces: list[bytes], binary: bool) -> None:
+        self.pieces = pieces
+        self.binary = binary
+        self.row = None
+
+    @property
+    def text(self) -> bytes:  # type: ignore[override]
+        return b"".join(self.pieces)
+
+
 class ItemTexts:
     """Items for an answer that is put together in parts, whole or projected."""
 
@@ -160,4 +180,8 @@ class ItemTexts:
 
     def json(self) -> Json:
         """A list of the items."""
-        return Json(b"[%b]" % b",".join(self._texts), self._binary)
+        if sum(map(len, self._texts)) <= LONG_BYTES:
+            return Json(b"[%b]" % b",".join(self._texts), self._binary)
+        pieces = [piece for text in self._texts for piece in (b",", text)]
+        pieces[0] = b"["
+        return LongJson([*pieces, b"]"], self._binary)
