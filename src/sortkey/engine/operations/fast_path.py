@@ -8,8 +8,8 @@ the functions of the general operations.
   Here msgspec decodes and checks the keys of a table with a structure made for that table. Megabytes of items are left
   to the general operation, which reads them in slices.
 - Query of a table's whole items by `partition = :value` and at most one term for the sort key, both text.
-- PutItem without conditions and UpdateItem that returns no attributes. What follows from the item, such as its index
-  rows, is prepared before the writer's turn.
+- PutItem without conditions and UpdateItem that returns no attributes. What follows from a new item alone, such as its
+  index rows, is prepared before the writer's turn.
 
 `rows_by_text_keys` is for callers in the process that build the keys themselves.
 """
@@ -34,16 +34,17 @@ from sortkey.engine.operations.slices import ROW_UNITS, SLICE_UNITS, Slices
 from sortkey.engine.requests import table_name_of
 from sortkey.engine.requests.items import UpdateItem
 from sortkey.engine.requests.shapes import AttributeMap, NameBindings, PositiveInteger, Shape, TableName
+from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.records import damaged_page
 from sortkey.engine.rows.stored_item import HEADER_BYTES, Json, key_reader, text, texts
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer, Core, Work
-from sortkey.engine.tables.table import ShortText, Table, check_scalar_keys
+from sortkey.engine.tables.table import ShortText, Table, check_scalar_keys, row_key_in_item
 from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, KeyRange, condition, fast_form, update
 from sortkey.limits import ITEM_BYTES
-from sortkey.storage import DAMAGED_PAGE, SEAL_BYTES, Transaction
-from sortkey.values.attribute import normalise_item
+from sortkey.storage import DAMAGED_PAGE, SEAL_BYTES, Transaction, seal
+from sortkey.values.attribute import Normalised, normalise_item
 
 NOT_FAST: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValidationException)
 """Raised for a request that the fast path does not handle, or that is wrong; the general operation finds out which."""
@@ -311,9 +312,27 @@ class FastPut(Shape, kw_only=True, forbid_unknown_fields=True):
 def _plan_put(core: Core, known: Table, request: FastPut) -> FastWork | None:
     name = known.name
     new = normalise_item(request.item)
-    if new.size > ITEM_BYTES:
+    item, size, binary = new
+    if size > ITEM_BYTES:
         return None
-    prepared = write.PreparedPut(known, new, keeps_item=known.followed)
+    if known.followed:
+        return _plan_followed_put(core, known, new)
+    payload = stored_item.payload(item, size, binary)
+
+    def work(batch: WriteBatch) -> FastAnswer:
+        table = core.catalog.require_in(batch, name)
+        if table.followed:
+            return FastAnswer(EMPTY_ANSWER, {name: write.put_prepared(batch, write.PreparedPut(table, new))})
+        row_key = row_key_in_item(table, item)
+        found = write.Found(table, row_key, batch.get(row_key))
+        return FastAnswer(EMPTY_ANSWER, {name: write.put_row(batch, found, seal(row_key, payload), size)})
+
+    return work
+
+
+def _plan_followed_put(core: Core, known: Table, new: Normalised) -> FastWork:
+    name = known.name
+    prepared = write.PreparedPut(known, new, keeps_item=True)
 
     def work(batch: WriteBatch) -> FastAnswer:
         table = core.catalog.require_in(batch, name)
