@@ -86,6 +86,15 @@ def test_text_under_a_binary_tag_is_utf8() -> None:
     }
 
 
+# The engine leaves a long text in pieces.
+def test_many_megabytes_come_back_as_items(orders: Client) -> None:
+    items = [key(number) | {"raw": {"B": b"x" * 300_000}} for number in range(10)]
+    for item in items:
+        orders.put_item(TableName="orders", Item=item)
+    wanted: Any = {"orders": {"Keys": [key(number) for number in range(10)]}}
+    assert orders.batch_get_item(RequestItems=wanted)["Responses"]["orders"] == items
+
+
 # Copying every request would cost more than executing some of them.
 def test_members_without_binary_are_not_copied() -> None:
     members = {"Item": {"a": {"S": "x"}, "b": {"L": [{"M": {"c": {"NS": ["1"]}}}]}}, "Limit": 1}

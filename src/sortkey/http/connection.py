@@ -91,6 +91,11 @@ class PendingAnswer(msgspec.Struct, eq=False):
             self.answer = answer
             self._connection.send_in_order()
 
+    def send_in_pieces(self, pieces: list[bytes]) -> None:
+        """The same for an answer that is not joined, if possible."""
+        if not self._connection.send_pieces(self, pieces):
+            self.send(b"".join(pieces))
+
     def send_now(self, answer: bytes) -> None:
         """Send it after the answers before it, without waiting for the end of the loop's turn."""
         self.send(answer)
@@ -266,6 +271,14 @@ class Connection(asyncio.Protocol):
         self._pending.clear()
         self._since = self._host.tick
         self.outbox.put(self._transport, answer)
+        return True
+
+    def send_pieces(self, pending: PendingAnswer, pieces: list[bytes]) -> bool:
+        """As `send_fast`, for an answer in pieces."""
+        if not self.send_fast(pending, pieces[0]):
+            return False
+        for piece in pieces[1:]:
+            self._send([piece])
         return True
 
     def send_in_order(self) -> None:

@@ -1,5 +1,5 @@
-"""Answers as bytes, each in one piece, so that it is sent by one write; and gzip of bodies: which answers to compress,
-and requests decompressed up to a limit."""
+"""Answers as bytes, each but the longest in one piece, so that it is sent by one write; and gzip of bodies: which
+answers to compress, and requests decompressed up to a limit."""
 
 from __future__ import annotations
 
@@ -44,19 +44,17 @@ class ResponseWriter:
 
         `headers` are whole lines. The length of the body and what becomes of the connection are added.
         """
+        sent = b"" if request is not None and request.method == b"HEAD" else body
+        return b"%b%b" % (self.head(request, status, headers, len(body)), sent)
+
+    def head(self, request: Request | None, status: int, headers: bytes, length: int) -> bytes:
+        """The same without the body, which has this length."""
         if request is None or not request.keep_alive:
             headers += b"Connection: close\r\n"
         elif b"connection" in request.headers and request.headers[b"connection"].lower() == b"keep-alive":
             # HTTP/1.0 clients close without it.
             headers += b"Connection: keep-alive\r\n"
-        sent = b"" if request is not None and request.method == b"HEAD" else body
-        return b"%b%b%bContent-Length: %d\r\n\r\n%b" % (
-            _STATUS_LINES[status],
-            self._date,
-            headers,
-            len(body),
-            sent,
-        )
+        return b"%b%b%bContent-Length: %d\r\n\r\n" % (_STATUS_LINES[status], self._date, headers, length)
 
 
 COMPRESS_BYTES: Final = 1024

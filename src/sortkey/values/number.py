@@ -99,6 +99,11 @@ def compare(a: str, b: str) -> int:
 
 
 def sort_bytes(text: str) -> bytes:
+    if text[0] != "0" and text.isdigit():
+        # Most numbers are positive and whole. This takes half of the time.
+        digits = text.rstrip("0")
+        pairs = bytes.fromhex(digits if len(digits) % 2 == 0 else digits + "0").translate(_PAIR_OF_HEX)
+        return b"\x02%c%b\x00" % (len(text) - 1 + _EXPONENT_BIAS, pairs)
     if text == "0":
         return b"\x01"
     if text[0] == "-":

@@ -23,7 +23,7 @@ import lmdb
 from sortkey.clock import monotonic
 from sortkey.engine import requests
 from sortkey.engine.database import Database
-from sortkey.engine.operations.answers import to_json
+from sortkey.engine.operations.answers import to_json, to_pieces
 from sortkey.engine.operations.fast_path import FastAnswer
 from sortkey.engine.operations.policies import PolicyBook
 from sortkey.engine.operations.rehearsal import CostlyWork, NotRehearsed
@@ -373,23 +373,39 @@ class Endpoint:
         try:
             if not read.run_slice():
                 return False
-            encoded = self._success(route, read.request, _encoded(read.answer, read.hides_capacity), read.started)
+            pieces = self._pieces(read)
         except DynamoDBError as error:
-            encoded = self._error(read.request, route.metrics, error, read.started)
+            pieces = [self._error(read.request, route.metrics, error, read.started)]
         except NO_MEMORY:
-            encoded = self._error(read.request, route.metrics, no_memory(route), read.started)
+            pieces = [self._error(read.request, route.metrics, no_memory(route), read.started)]
         except Exception:
             _logger.exception("%s failed", route.operation)
-            encoded = self._error(read.request, route.metrics, internal_error(), read.started)
-        read.pending.send(encoded)
+            pieces = [self._error(read.request, route.metrics, internal_error(), read.started)]
+        read.pending.send_in_pieces(pieces)
         return True
 
+    def _pieces(self, read: PendingRead) -> list[bytes]:
+        """The answer of a read that has ended, in several pieces if it is long."""
+        answer = read.answer
+        if not isinstance(answer, FastAnswer):
+            units = _units_of(answer, read.hides_capacity)
+            pieces = to_pieces(answer)
+            if len(pieces) > 1:
+                self._count(read.route, units, read.started)
+                return self._responses.in_pieces(read.request, pieces)
+            answer = FastAnswer(pieces[0], units)
+        return [self._success(read.route, read.request, answer, read.started)]
+
     def _success(self, route: Route, request: Request, answer: FastAnswer, started: float) -> bytes:
-        consumed = route.consumed
-        for table, units in answer.units.items():
-            consumed[table] += units
-        route.metrics.count(OK, monotonic() - started)
+        self._count(route, answer.units, started)
         return self._responses.success(request, answer.text)
+
+    def _count(self, route: Route, units: dict[str, float], started: float) -> None:
+        """Count a request that succeeded."""
+        consumed = route.consumed
+        for table, more in units.items():
+            consumed[table] += more
+        route.metrics.count(OK, monotonic() - started)
 
     def _error(
         self, request: Request, metrics: RequestMetrics, error: DynamoDBError | CoralError, started: float
@@ -460,6 +476,12 @@ def _decode(route: Route, caller: Caller | None, body: bytes) -> Any:
 def _encoded(answer: Answer | FastAnswer, hides_capacity: bool) -> FastAnswer:
     if isinstance(answer, FastAnswer):
         return answer
+    units = _units_of(answer, hides_capacity)
+    return FastAnswer(to_json(answer), units)
+
+
+def _units_of(answer: Answer, hides_capacity: bool) -> dict[str, float]:
+    """Capacity units by table, which the answer shows unless they are to be hidden."""
     consumed: Any = answer.pop("ConsumedCapacity", ()) if hides_capacity else answer.get("ConsumedCapacity", ())
     units: dict[str, float] = {}
     for part in (consumed,) if isinstance(consumed, dict) else consumed:
@@ -468,7 +490,7 @@ def _encoded(answer: Answer | FastAnswer, hides_capacity: bool) -> FastAnswer:
             # A vector search's, which is measured in bytes.
             continue
         units[table] = units.get(table, 0.0) + part["CapacityUnits"]
-    return FastAnswer(to_json(answer), units)
+    return units
 
 
 def _free_frames(error: BaseException | None) -> None:

@@ -160,14 +160,26 @@ class Responses(ResponseWriter):
         if request is not None and COMPRESS_BYTES < len(body) <= COMPRESS_MOST_BYTES and accepts_gzip(request):
             body = compress(body)
             headers += b"Content-Encoding: gzip\r\n"
+        headers += self._headers(request, content_type, crc32(body))
+        return self.whole(request, status, headers, body)
+
+    def in_pieces(self, request: Request, pieces: list[bytes]) -> list[bytes]:
+        """The answer to an operation that is too long to be joined."""
+        checksum = 0
+        for piece in pieces:
+            checksum = crc32(piece, checksum)
+        return [self.head(request, 200, self._headers(request, JSON, checksum), sum(map(len, pieces))), *pieces]
+
+    def _headers(self, request: Request | None, content_type: bytes, checksum: int) -> bytes:
+        headers = b""
         if request is not None and b"origin" in request.headers:
-            headers += self._for_web_pages(request.headers[b"origin"])
-        headers += b"%b%016d\r\nx-amz-crc32: %d\r\n" % (
+            headers = self._for_web_pages(request.headers[b"origin"])
+        return b"%b%b%016d\r\nx-amz-crc32: %d\r\n" % (
+            headers,
             self._aws_headers(content_type),
             next(self._numbers),
-            crc32(body),
+            checksum,
         )
-        return self.whole(request, status, headers, body)
 
     def preflight(self, request: Request) -> bytes:
         """The answer to a browser that asks whether a page may send a request: whatever it asks for, as AWS does."""

@@ -230,7 +230,9 @@ def test_key_names_that_json_escapes(database: Database, key: str) -> None:
         answered = FAST_READS[operation](database, orjson.dumps(members))
         expected = general_answer(database, operation, members)
         expected.pop("ConsumedCapacity")
-        assert answered is None or orjson.loads(answered.text) == expected
+        if answered is not None:
+            assert isinstance(answered, FastAnswer)
+            assert orjson.loads(answered.text) == expected
 
 
 def put_on_both_paths(database: Database, members: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -281,8 +283,8 @@ def test_a_put_into_a_table_that_gets_a_stream_is_recorded() -> None:
         stream = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
         arn = database.call("UpdateTable", {"TableName": "changing", "StreamSpecification": stream})
         answer = database.store.write(work)
-        assert isinstance(answer, dict)
-        assert answer["ConsumedCapacity"] == {"TableName": "changing", "CapacityUnits": 1.0}
+        assert isinstance(answer, FastAnswer)
+        assert answer.units == {"changing": 1.0}
         shard = database.call("DescribeStream", {"StreamArn": arn["TableDescription"]["LatestStreamArn"]})
         where = {
             "StreamArn": shard["StreamDescription"]["StreamArn"],
@@ -291,10 +293,6 @@ def test_a_put_into_a_table_that_gets_a_stream_is_recorded() -> None:
         }
         records = database.call("GetRecords", database.call("GetShardIterator", where))["Records"]
         assert [record["eventName"] for record in records] == ["INSERT"]
-        # Once the table is known to have a stream, the general operation takes the request.
-        work = FAST_WRITES["PutItem"](database, body)
-        assert work is not None
-        assert isinstance(database.store.write(work), dict)
         assert check_database(database).problems == []
 
 

@@ -223,7 +223,3 @@ def test_an_update_in_a_table_that_gets_ttl_is_indexed() -> None:
         assert isinstance(answer, dict)
         assert answer["ConsumedCapacity"] == {"TableName": "changing", "CapacityUnits": 1.0}
         assert check_database(database).problems == []
-        # Once the table is known to have TTL, the general operation takes the request.
-        work = FAST_WRITES["UpdateItem"](database, body)
-        assert work is not None
-        assert isinstance(database.store.write(work), dict)

@@ -318,8 +318,8 @@ def test_names_that_json_escapes_are_keys_and_are_projected(call: Call, name: st
     for item in items:
         call("PutItem", TableName="table", Item=item)
         assert call("GetItem", TableName="table", Key={each: item[each] for each in ("id", name)})["Item"] == item
-    members = {"ProjectionExpression": "#name", "ExpressionAttributeNames": {"#name": name}}
-    assert query(call, "id = :p", **members)["Items"] == [{name: item[name]} for item in items]
+    shown = query(call, "id = :p", ProjectionExpression="#name", ExpressionAttributeNames={"#name": name})
+    assert shown["Items"] == [{name: item[name]} for item in items]
     page = query(call, "id = :p", Limit=3)
     assert page["LastEvaluatedKey"] == {"id": s("p"), name: s("02")}
     assert query(call, "id = :p", ExclusiveStartKey=page["LastEvaluatedKey"])["Items"] == items[3:]

@@ -31,18 +31,11 @@ from sortkey.engine.rows.job_records import BACKUPS, spaces_in_use
 from sortkey.engine.rows.records import damaged_records, problem_of
 from sortkey.engine.rows.write_batch import read_count
 from sortkey.engine.streams.stream_reader import TRIM_MARK
-from sortkey.engine.streams.stream_writer import (
-    BINARY,
-    HEADER,
-    NEW_IMAGE_TYPES,
-    OLD_IMAGE_TYPES,
-    RECORD_KEY,
-    slice_holds,
-)
+from sortkey.engine.streams.stream_writer import BINARY, HEADER, RECORD_KEY, slice_holds
 from sortkey.engine.tables import expiry_index, row_versions, vector_rows
 from sortkey.engine.tables.core import Catalog, Core
 from sortkey.engine.tables.index_rows import Row, row_of
-from sortkey.engine.tables.table import Index, Table, ends_of
+from sortkey.engine.tables.table import NEW_IMAGE_TYPES, OLD_IMAGE_TYPES, Index, Table, ends_of
 from sortkey.engine.tables.vector_index import VectorIndex
 from sortkey.errors import DynamoDBError, InternalServerError
 from sortkey.storage import DAMAGED_PAGE, DamagedFolder, Transaction, after_prefix, ascending, open_existing, payload_of

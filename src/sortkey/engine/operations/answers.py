@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from sortkey.engine.rows import stored_item
-from sortkey.engine.rows.stored_item import Json
+from sortkey.engine.rows.stored_item import Json, LongJson
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer
 from sortkey.engine.tables.table import Table
@@ -34,6 +34,27 @@ def to_json(answer: Answer) -> bytes:
     return orjson.dumps(answer, default=_splice)
 
 
+_PLACE: Final = b"\0"
+"""Where a long text belongs: a byte that is in no JSON."""
+
+
+def to_pieces(answer: Answer) -> list[bytes]:
+    """The same text, in pieces if it is long. To join 16 MB would stop the loop for several milliseconds."""
+    left_out: list[LongJson] = []
+
+    def splice(leaf: Any) -> orjson.Fragment:
+        if isinstance(leaf, LongJson):
+            left_out.append(leaf)
+            return orjson.Fragment(_PLACE)
+        return _splice(leaf)
+
+    first, *others = orjson.dumps(answer, default=splice).split(_PLACE)
+    pieces = [first]
+    for leaf, text in zip(left_out, others, strict=True):
+        pieces += (*leaf.pieces, text)
+    return pieces
+
+
 def _splice(leaf: Any) -> orjson.Fragment:
     if isinstance(leaf, Json):
         return orjson.Fragment(leaf.text)
@@ -50,7 +71,7 @@ def to_dict(answer: Answer, parse: Parse = _parse) -> dict[str, Any]:
 
 
 def _parse_leaves(value: Any, parse: Parse) -> Any:
-    if type(value) is Json:
+    if isinstance(value, Json):
         return parse(value)
     if type(value) is dict:
         return {name: _parse_leaves(member, parse) for name, member in value.items()}
@@ -115,7 +136,11 @@ class Consumed:
 def total_by_table(consumed: Iterable[Consumed]) -> dict[str, Consumed]:
     totals: dict[str, Consumed] = {}
     for each in consumed:
-        totals.setdefault(each.table.name, Consumed(each.table)).add(each.units, each.indexes, each.vectors)
+        total = totals.get(each.table.name)
+        if total is None:
+            totals[each.table.name] = Consumed(each.table, each.units, each.indexes, each.vectors)
+        else:
+            total.add(each.units, each.indexes, each.vectors)
     return totals
 
 

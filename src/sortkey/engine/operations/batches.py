@@ -46,8 +46,12 @@ from sortkey.values.attribute import Item, Normalised, normalise_item
 from sortkey.values.size import read_units
 
 DUPLICATES = "Provided list of item keys contains duplicates"
+FIRST_KEYS: Final = 4
+"""Read at once at first, and as long as the items are large: copying the largest takes a millisecond."""
 CHUNK_KEYS: Final = 50
-"""Read at once. The largest items take a few milliseconds."""
+"""Read at once, if the items before were small."""
+SMALL_BYTES: Final = 16 * KIB
+"""Of the row of a small item, on average."""
 
 NOT_ONE_REQUEST = (
     "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
@@ -156,9 +160,10 @@ class _FoundItems:
 
     def read(self, core: Core, wanted: list[bytes], room: int) -> Slices[None]:
         """Read the rows until one does not fit into the room."""
-        work = 0
-        for start in range(0, len(wanted), CHUNK_KEYS):
-            keys = wanted[start : start + CHUNK_KEYS]
+        work = start = 0
+        number = FIRST_KEYS
+        while keys := wanted[start : start + number]:
+            start += number
             snapshot = core.read()
             try:
                 looked_up = list(map(snapshot.get, keys))
@@ -168,7 +173,9 @@ class _FoundItems:
             finally:
                 snapshot.abort()
             self.keys += fitting
-            self.length += sum(map(len, rows))
+            length = sum(map(len, rows))
+            self.length += length
+            number = CHUNK_KEYS if length <= len(keys) * SMALL_BYTES else FIRST_KEYS
             for taken in ([row] for row in rows) if self._projects else (rows,):
                 self.items.add(taken)
                 work += slices.units_of_rows(taken, 0) if self._projects else slices.units_of_text(taken)

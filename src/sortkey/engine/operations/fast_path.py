@@ -8,8 +8,8 @@ the functions of the general operations.
   Here msgspec decodes and checks the keys of a table with a structure made for that table. Megabytes of items are left
   to the general operation, which reads them in slices.
 - Query of a table's whole items by `partition = :value` and at most one term for the sort key, both text.
-- PutItem without conditions and UpdateItem that returns no attributes, in a table that is not followed: no index, no
-  stream, no TTL.
+- PutItem without conditions and UpdateItem that returns no attributes. What follows from a new item alone, such as its
+  index rows, is prepared before the writer's turn.
 
 `rows_by_text_keys` is for callers in the process that build the keys themselves.
 """
@@ -24,8 +24,7 @@ import orjson
 
 from sortkey import limits
 from sortkey.engine.operations import write
-from sortkey.engine.operations.batches import charge_batch
-from sortkey.engine.operations.items import put_item as general_put_item
+from sortkey.engine.operations.batches import CHUNK_KEYS, FIRST_KEYS, charge_batch
 from sortkey.engine.operations.items import row_by_key
 from sortkey.engine.operations.items import update_item as general_update_item
 from sortkey.engine.operations.pages import PageWalk
@@ -33,7 +32,7 @@ from sortkey.engine.operations.queries import bounds
 from sortkey.engine.operations.rehearsal import CHEAP_EVALUATIONS
 from sortkey.engine.operations.slices import ROW_UNITS, SLICE_UNITS, Slices
 from sortkey.engine.requests import table_name_of
-from sortkey.engine.requests.items import PutItem, UpdateItem
+from sortkey.engine.requests.items import UpdateItem
 from sortkey.engine.requests.shapes import AttributeMap, NameBindings, PositiveInteger, Shape, TableName
 from sortkey.engine.rows import stored_item
 from sortkey.engine.rows.records import damaged_page
@@ -45,7 +44,7 @@ from sortkey.errors import ValidationException
 from sortkey.expressions import Bindings, KeyRange, condition, fast_form, update
 from sortkey.limits import ITEM_BYTES
 from sortkey.storage import DAMAGED_PAGE, SEAL_BYTES, Transaction, seal
-from sortkey.values.attribute import normalise_item
+from sortkey.values.attribute import Normalised, normalise_item
 
 NOT_FAST: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValidationException)
 """Raised for a request that the fast path does not handle, or that is wrong; the general operation finds out which."""
@@ -61,20 +60,16 @@ class FastAnswer(msgspec.Struct, frozen=True, gc=False):
 
 
 FastWork = Callable[[WriteBatch], FastAnswer | Answer]
-"""The part of a write that runs in the writer's transaction. It gives the general operation's answer, consumed capacity
-included, if the table is followed by then.
+"""The part of a write that runs in the writer's transaction. It may give the general operation's answer, consumed
+capacity included, if the table has changed since.
 """
 
 
 def compile_write(
-    shape: Any,
-    plan: Callable[[Core, Table, Any], FastWork | None],
-    general: Callable[[Core, Any], Work],
+    shape: Any, plan: Callable[[Core, Table, Any], FastWork | None]
 ) -> Callable[[Core, bytes], FastWork | None]:
-    """The fast operation for requests of this shape.
-
-    A request to a table that is not followed is `plan`ned. If the table is followed, the `general` operation takes the
-    decoded request, so that no body is decoded twice. The table is the one last seen: the work has to look again.
+    """The fast operation for requests of this shape. A request is `plan`ned for the table as it was last seen: the work
+    has to look again.
     """
     decode = msgspec.json.Decoder(shape).decode
 
@@ -82,9 +77,7 @@ def compile_write(
         try:
             request = decode(body)
             table = core.catalog.last_seen(table_name_of(request.table_name))
-            if table is None:
-                return None
-            return general(core, request) if table.followed else plan(core, table, request)
+            return None if table is None else plan(core, table, request)
         except NOT_FAST:
             return None
 
@@ -126,8 +119,9 @@ class FastBatchGet(Shape, kw_only=True, forbid_unknown_fields=True):
 
 FAST_BYTES: Final = limits.MIB
 """Of the items' text."""
-CHUNK_KEYS: Final = 50
-"""Read before their text is measured."""
+
+_CHUNKS: Final = ((0, FIRST_KEYS), (FIRST_KEYS, CHUNK_KEYS), (CHUNK_KEYS, limits.BATCH_GET_KEYS))
+"""The places of the keys that are read before the text of their items is measured."""
 
 _decode_batch_get = msgspec.json.Decoder(FastBatchGet).decode
 
@@ -155,14 +149,17 @@ def _batch_answer(
         row_keys = None if table is None else table.fast_row_keys_of_json(keys.keys)
         if table is None or not row_keys or table.name in units or len(set(row_keys)) != len(row_keys):
             return None
+        requested += len(row_keys)
         rows: list[bytes] = []
-        for start in range(0, len(row_keys), CHUNK_KEYS):
-            chunk = _present([*map(snapshot.get, row_keys[start : start + CHUNK_KEYS])])
+        for start, end in _CHUNKS:
+            chunk = _present([*map(snapshot.get, row_keys[start:end])])
             length += sum(map(len, chunk))
-            if length > FAST_BYTES:
+            # The items behind are most likely as large.
+            if length * len(row_keys) > FAST_BYTES * min(end, len(row_keys)):
                 return None
             rows += chunk
-        requested += len(row_keys)
+            if end >= len(row_keys):
+                break
         units[table.name] = charge_batch(core, snapshot, row_keys, rows, keys.consistent_read)
         parts.append(b"%b:[%b]" % (orjson.dumps(given), texts(rows)))
     if requested > limits.BATCH_GET_KEYS:
@@ -314,15 +311,18 @@ class FastPut(Shape, kw_only=True, forbid_unknown_fields=True):
 
 def _plan_put(core: Core, known: Table, request: FastPut) -> FastWork | None:
     name = known.name
-    item, size, binary = normalise_item(request.item)
+    new = normalise_item(request.item)
+    item, size, binary = new
     if size > ITEM_BYTES:
         return None
+    if known.followed:
+        return _plan_followed_put(core, known, new)
     payload = stored_item.payload(item, size, binary)
 
-    def work(batch: WriteBatch) -> FastAnswer | Answer:
+    def work(batch: WriteBatch) -> FastAnswer:
         table = core.catalog.require_in(batch, name)
         if table.followed:
-            return _general_put(core, request)(batch)
+            return FastAnswer(EMPTY_ANSWER, {name: write.put_prepared(batch, write.prepare_put(table, new))})
         row_key = row_key_in_item(table, item)
         found = write.Found(table, row_key, batch.get(row_key))
         return FastAnswer(EMPTY_ANSWER, {name: write.put_row(batch, found, seal(row_key, payload), size)})
@@ -330,12 +330,19 @@ def _plan_put(core: Core, known: Table, request: FastPut) -> FastWork | None:
     return work
 
 
-def _general_put(core: Core, request: FastPut) -> Work:
-    general = PutItem(table_name=request.table_name, item=request.item, return_consumed_capacity="TOTAL")
-    return general_put_item(core, general)
+def _plan_followed_put(core: Core, known: Table, new: Normalised) -> FastWork:
+    name = known.name
+    prepared = write.prepare_put(known, new, keeps_item=True)
+
+    def work(batch: WriteBatch) -> FastAnswer:
+        table = core.catalog.require_in(batch, name)
+        put = prepared if table is known else prepared.for_table(table)
+        return FastAnswer(EMPTY_ANSWER, {name: write.put_prepared(batch, put)})
+
+    return work
 
 
-put_item: Final = compile_write(FastPut, _plan_put, _general_put)
+put_item: Final = compile_write(FastPut, _plan_put)
 
 
 class FastUpdate(Shape, kw_only=True, forbid_unknown_fields=True):
@@ -372,8 +379,7 @@ def _plan_update(core: Core, known: Table, request: FastUpdate) -> FastWork | No
         if test is not None:
             write.check_condition(found, test, None)
         new = write.apply_update(found, key, change)
-        row = stored_item.encode(row_key, *new)
-        return FastAnswer(EMPTY_ANSWER, {name: write.put_row(batch, found, row, new.size)})
+        return FastAnswer(EMPTY_ANSWER, {name: write.replace(batch, found, new).total()})
 
     return work
 
@@ -391,7 +397,7 @@ def _general_update(core: Core, request: FastUpdate) -> Work:
     return general_update_item(core, general)
 
 
-update_item: Final = compile_write(FastUpdate, _plan_update, _general_update)
+update_item: Final = compile_write(FastUpdate, _plan_update)
 
 
 FAST_READS: Final[Mapping[str, Callable[[Core, bytes], FastAnswer | Slices[FastAnswer] | None]]] = {

@@ -125,8 +125,9 @@ def _shapes(totals: dict[str, Consumed], detail: str | None, access: str) -> lis
 
 
 def transact_write_items(core: Core, request: TransactWriteItems) -> Work:
-    check_names(request, (action.table_name for each in request.transact_items for action in actions_in(each)))
-    actions = [action_of(each) for each in request.transact_items]
+    given = [actions_in(each) for each in request.transact_items]
+    check_names(request, [action.table_name for each in given for action in each])
+    actions = [action_of(each) for each in given]
     token = token_of(request.client_request_token, actions)
 
     def answer(batch: WriteBatch, prepared: list[Prepared] | None, consumed: list[Consumed]) -> Answer:
@@ -163,9 +164,10 @@ def write_together(
         consumed: list[Consumed] = []
         for each in prepared:
             written = each.apply(batch)
-            # A transaction writes items twice, once to prepare and once to commit; index rows are written once.
-            consumed.append(Consumed(written.table, 2 * written.units, written.indexes, written.vectors))
             batch.charge(each.found.key, written.units)
+            # A transaction writes items twice, once to prepare and once to commit; index rows are written once.
+            written.units *= 2
+            consumed.append(written)
         if token is not None:
             token.remember(batch, [transactional_read_units(each.size) for each in prepared])
         return answer(batch, prepared, consumed)
@@ -218,6 +220,8 @@ def _repeated_answer(request: TransactWriteItems, totals: dict[str, Consumed]) -
 class Action:
     """A put, an update, a deletion or a check of one item, without its table."""
 
+    __slots__ = ("_put", "_return_old", "condition", "keyed", "meaning", "name", "only_checks", "payload", "update")
+
     def __init__(
         self,
         name: str,
@@ -237,7 +241,7 @@ class Action:
         """What the action asks for, as JSON, in canonical values: equal for two requests that do the same."""
         self.condition = condition
         self.only_checks = only_checks
-        self.payload = item_size(keyed)
+        self.payload = item_size(keyed) if put is None else put.size
         self.update = update
         self._put = put
         self._return_old = return_old
@@ -252,7 +256,8 @@ class Action:
         return write.Found(table, row_key, batch.get(row_key))
 
     def check_expressions(self, table: Table) -> None:
-        check_scalar_keys(table, self.update, self.condition)
+        if self.update is not None or self.condition is not None:
+            check_scalar_keys(table, self.update, self.condition)
 
     def prepare(self, found: write.Found) -> Prepared:
         write.check_condition(found, self.condition, self._return_old)
@@ -266,8 +271,8 @@ def actions_in(request: items.TransactWriteItem) -> list[Request]:
     return [part for part in parts if part is not None]
 
 
-def action_of(request: items.TransactWriteItem) -> Action:
-    given = actions_in(request)
+def action_of(given: list[Request]) -> Action:
+    """The action of an element of `TransactItems`, which should have one."""
     if len(given) > 1:
         raise ValidationException("TransactItems can only contain one of Check, Put, Update or Delete")
     if not given:
@@ -277,29 +282,35 @@ def action_of(request: items.TransactWriteItem) -> Action:
     return _action_of(given[0])
 
 
+_EXPRESSION: Final = ("condition_expression",)
+_EXPRESSIONS: Final = ("update_expression", *_EXPRESSION)
+"""Of an update."""
+
+
 def _action_of(request: Request) -> Action:
     name = table_name_of(request.table_name)
-    put = None
+    put, change, text = None, None, None
+    does, only_checks = "change", False
     if isinstance(request, items.Put):
+        does = "put"
         put = normalise_item(request.item)
         write.check_size(put.size)
-    keyed = normalise_key(request.key) if not isinstance(request, items.Put) else put.item if put is not None else {}
-    change, text = None, None
-    if isinstance(request, items.Update):
-        bindings = bindings_of_part(request, ("update_expression", "condition_expression"))
-        text = request.update_expression
-        if bindings is not None:
-            change = update(text, bindings)
+        keyed = put.item
     else:
-        bindings = bindings_of_part(request, ("condition_expression",))
-    condition = condition_of(request, bindings)
+        keyed = normalise_key(request.key)
+        if isinstance(request, items.ConditionCheck):
+            does, only_checks = "check", True
+        elif isinstance(request, items.Update):
+            text = request.update_expression
+    bindings = bindings_of_part(request, _EXPRESSION if text is None else _EXPRESSIONS)
+    condition, names, values = None, None, None
     if bindings is not None:
+        change = None if text is None else update(text, bindings)
+        condition = condition_of(request, bindings)
         bindings.check_all_used()
-    only_checks = isinstance(request, items.ConditionCheck)
+        names, values = bindings.names, bindings.values
     return_old = request.return_values_on_condition_check_failure
-    does = "put" if put is not None else "check" if only_checks else "change"
-    placeholders = (None, None) if bindings is None else (bindings.names, bindings.values)
-    meaning = [does, name, keyed, text, request.condition_expression, *placeholders, return_old]
+    meaning = [does, name, keyed, text, request.condition_expression, names, values, return_old]
     return Action(
         name,
         keyed,
@@ -336,18 +347,17 @@ class Prepared(NamedTuple):
 def map_actions(step: Callable[..., Result], *columns: Sequence[Any]) -> list[Result]:
     """`map` over a transaction's actions. If any step raises, cancel with the reasons of all actions, in order."""
     results: list[Result] = []
-    reasons: list[dict[str, Any]] = []
+    rejected: dict[int, DynamoDBError] = {}
     for arguments in zip(*columns, strict=True):
         try:
             results.append(step(*arguments))
         except EmptyKey:
             raise
         except (ConditionalCheckFailedException, DuplicateItemException, ValidationException) as error:
-            reasons.append(reason(error))
-        else:
-            reasons.append({"Code": "None"})
-    if len(results) < len(reasons):
-        raise cancelled(reasons)
+            rejected[len(results) + len(rejected)] = error
+    if rejected:
+        places = range(len(results) + len(rejected))
+        raise cancelled([reason(rejected[place]) if place in rejected else {"Code": "None"} for place in places])
     return results
 
 

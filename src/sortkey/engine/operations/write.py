@@ -198,15 +198,18 @@ def replace(
             units = write_units(0)
             batch.charge(found.key, units)
             return Consumed(found.table, units)
-        new_row = None
+        new_row = item = None
         units = _delete_row(batch, found)
         if identity is None:
             # Not the deletion of an expired item, which AWS does not charge for.
             batch.charge(found.key, units)
     else:
+        item = new.item
         new_row = stored_item.encode(found.key, *new)
         units = put_row(batch, found, new_row, new.size)
-    index_units, vector_bytes = _follow(batch, found, None if new is None else new.item, new_row, identity)
+    if not found.table.followed:
+        return Consumed(found.table, units)
+    index_units, vector_bytes = _follow(batch, found, item, new_row, identity)
     return Consumed(found.table, units, index_units, vector_bytes)
 
 

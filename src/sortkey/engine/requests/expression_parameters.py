@@ -26,14 +26,18 @@ VALUED: Final = (
 
 def bindings_of(request: Any, expressions: tuple[str, ...], legacy_fields: tuple[str, ...] = ()) -> Bindings | None:
     """The request's placeholders. None if it has no expressions; then it must not have placeholders either."""
-    used = [field for field in expressions if getattr(request, field) is not None]
     names = request.expression_attribute_names
     values = getattr(request, "expression_attribute_values", None)
-    if not used:
-        _check_no_placeholders(names, values, expressions)
+    for field in expressions:
+        if getattr(request, field) is not None:
+            break
+    else:
+        if names is not None or values is not None:
+            raise _no_expressions(names, expressions)
         return None
     legacy_used = [field for field in legacy_fields if getattr(request, field) is not None]
     if legacy_used:
+        used = [field for field in expressions if getattr(request, field) is not None]
         raise InvalidRequest(
             "Can not use both expression and non-expression parameters in the same request: "
             f"Non-expression parameters: {{{_listed(legacy_used)}}} Expression parameters: {{{_listed(used)}}}"
@@ -48,16 +52,14 @@ def bindings_of_part(request: Any, expressions: tuple[str, ...]) -> Bindings | N
     return bindings_of(request, expressions)
 
 
-def _check_no_placeholders(names: object, values: object, expressions: tuple[str, ...]) -> None:
+def _no_expressions(names: object, expressions: tuple[str, ...]) -> InvalidRequest:
     if names is not None:
-        raise InvalidRequest("ExpressionAttributeNames can only be specified when using expressions")
-    if values is not None:
-        missing = [member_name(field) for field in VALUED if field in expressions]
-        verb = "is" if len(missing) == 1 else "are"
-        raise InvalidRequest(
-            "ExpressionAttributeValues can only be specified when using expressions: "
-            f"{' and '.join(missing)} {verb} null"
-        )
+        return InvalidRequest("ExpressionAttributeNames can only be specified when using expressions")
+    missing = [member_name(field) for field in VALUED if field in expressions]
+    verb = "is" if len(missing) == 1 else "are"
+    return InvalidRequest(
+        f"ExpressionAttributeValues can only be specified when using expressions: {' and '.join(missing)} {verb} null"
+    )
 
 
 def _listed(fields: list[str]) -> str:

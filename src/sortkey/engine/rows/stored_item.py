@@ -19,6 +19,7 @@ import msgspec
 import orjson
 
 from sortkey.expressions import Projection, ShownPaths
+from sortkey.limits import MIB
 from sortkey.storage import SEAL_BYTES, payload_of, seal
 from sortkey.values.attribute import Item, Normalised
 from sortkey.values.json_text import JsonText
@@ -168,6 +169,25 @@ class Json(JsonText):
         return cls(b"[%b]" % (texts(rows) if projection is None else _projected(rows, projection)), any_binary(rows))
 
 
+LONG_BYTES: Final = 2 * MIB
+"""Answers that are longer are not compressed, so nobody needs them joined."""
+
+
+class LongJson(Json):
+    """JSON of more than `LONG_BYTES`, in pieces. The endpoint sends them one by one."""
+
+    __slots__ = ("pieces",)
+
+    def __init__(self, pieces: list[bytes], binary: bool) -> None:
+        self.pieces = pieces
+        self.binary = binary
+        self.row = None
+
+    @property
+    def text(self) -> bytes:  # type: ignore[override]
+        return b"".join(self.pieces)
+
+
 class ItemTexts:
     """Items for an answer that is put together in parts, whole or projected."""
 
@@ -188,4 +208,8 @@ class ItemTexts:
 
     def json(self) -> Json:
         """A list of the items."""
-        return Json(b"[%b]" % b",".join(self._texts), self._binary)
+        if sum(map(len, self._texts)) <= LONG_BYTES:
+            return Json(b"[%b]" % b",".join(self._texts), self._binary)
+        pieces = [piece for text in self._texts for piece in (b",", text)]
+        pieces[0] = b"["
+        return LongJson([*pieces, b"]"], self._binary)

@@ -108,8 +108,8 @@ class WriteBatch:
 
     def next_sequence(self) -> int:
         """Stream records carry numbers that grow in the order of commits, over all tables and processes."""
-        self._sequence = self.last_sequence() + 1
-        return self._sequence
+        self._sequence = number = self.last_sequence() + 1
+        return number
 
     def moment(self) -> int:
         """The moment of the batch's changes, for change logs: nanoseconds, of which the last three digits only tell

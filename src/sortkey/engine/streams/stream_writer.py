@@ -26,25 +26,22 @@ from sortkey.engine.rows.catalog_entries import ShardEntry, StreamEntry
 from sortkey.engine.rows.records import SPACE_BYTES, space_bytes
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Core, Settings, new_space
-from sortkey.engine.tables.table import Table
+from sortkey.engine.tables.table import SLICED_BYTES, RecordedStream, Table
 from sortkey.values.attribute import Item
 from sortkey.values.size import item_size
 
-_HASH_BYTES: Final = 8
-_LAST_HASH: Final = (1 << 8 * _HASH_BYTES) - 1
+_LAST_HASH: Final = (1 << 8 * SLICED_BYTES) - 1
 
 HEADER: Final = struct.Struct(">Q")
 BINARY: Final = 1 << 63
 RECORD_KEY: Final = struct.Struct(">IQ")
 """Shard number and sequence number, which follow the space in the row key of a stream record."""
-
-NEW_IMAGE_TYPES: Final = frozenset({"NEW_IMAGE", "NEW_AND_OLD_IMAGES"})
-OLD_IMAGE_TYPES: Final = frozenset({"OLD_IMAGE", "NEW_AND_OLD_IMAGES"})
+_SEQUENCE: Final = struct.Struct(">Q")
 
 _RECORD: Final = (
-    b'{"eventID":"%s","eventName":"%s","eventVersion":"1.1","eventSource":"aws:dynamodb",'
-    b'"dynamodb":{"ApproximateCreationDateTime":%d.0,"Keys":%s%s,"SequenceNumber":"%021d","SizeBytes":%d,'
-    b'"StreamViewType":"%s"}%s}'
+    b'{"eventID":"%b","eventName":"%b","eventVersion":"1.1","eventSource":"aws:dynamodb",'
+    b'"dynamodb":{"ApproximateCreationDateTime":%d.0,"Keys":%b%b,"SequenceNumber":"%021d","SizeBytes":%d,'
+    b'"StreamViewType":"%b"}%b}'
 )
 
 
@@ -64,7 +61,7 @@ class FoundRow(Protocol):
 def write_record(
     batch: WriteBatch,
     table: Table,
-    stream: StreamEntry,
+    stream: RecordedStream,
     found: FoundRow,
     new: Item | None,
     new_row: bytes | None,
@@ -75,24 +72,30 @@ def write_record(
     if _same(found, new, new_row):
         return
     keys = table.key_of(found.item if new is None else new)
-    images, size = _images(stream.view_type, old_row, new_row)
+    images, size, binary = b"", item_size(keys), table.has_binary_key
+    if new_row is not None and stream.has_new_images:
+        images = b',"NewImage":%b' % stored_item.text(new_row)
+        size += stored_item.size(new_row)
+        binary = binary or stored_item.has_binary(new_row)
+    if old_row is not None and stream.has_old_images:
+        images += b',"OldImage":%b' % stored_item.text(old_row)
+        size += stored_item.size(old_row)
+        binary = binary or stored_item.has_binary(old_row)
     sequence = batch.next_sequence()
     text = _RECORD % (
         _event_id(table, sequence),
         b"INSERT" if old_row is None else b"REMOVE" if new_row is None else b"MODIFY",
         int(batch.now),
         orjson.dumps(keys),
-        b"".join(b',"%s":%s' % (name, stored_item.text(row)) for name, row in images),
+        images,
         sequence,
-        item_size(keys) + size,
-        stream.view_type.encode(),
+        size,
+        stream.view_type,
         b"" if identity is None else b',"userIdentity":' + orjson.dumps(identity),
     )
-    binary = any("B" in value for value in keys.values()) or any(stored_item.has_binary(row) for _, row in images)
-    space = space_bytes(stream.space)
-    key = space + RECORD_KEY.pack(shard_of(stream, found.key).number, sequence)
+    key = stream.shard_prefix(found.key) + _SEQUENCE.pack(sequence)
     batch.put_record(key, HEADER.pack(int(batch.now * 1000) | (BINARY if binary else 0)) + text)
-    batch.streams_written.add(space)
+    batch.streams_written.add(stream.space)
 
 
 def _same(found: FoundRow, new: Item | None, new_row: bytes | None) -> bool:
@@ -101,15 +104,6 @@ def _same(found: FoundRow, new: Item | None, new_row: bytes | None) -> bool:
     if old_row == new_row:
         return True
     return old_row is not None and new_row is not None and len(old_row) == len(new_row) and found.item == new
-
-
-def _images(view_type: str, old_row: bytes | None, new_row: bytes | None) -> tuple[list[tuple[bytes, bytes]], int]:
-    images = []
-    if new_row is not None and view_type in NEW_IMAGE_TYPES:
-        images.append((b"NewImage", new_row))
-    if old_row is not None and view_type in OLD_IMAGE_TYPES:
-        images.append((b"OldImage", old_row))
-    return images, sum(stored_item.size(row) for _, row in images)
 
 
 def _event_id(table: Table, sequence: int) -> bytes:
@@ -159,14 +153,9 @@ def first_shards(batch: WriteBatch, count: int) -> list[ShardEntry]:
     return _slices(batch, count, 0, 0, _LAST_HASH, parent=None)
 
 
-def shard_of(stream: StreamEntry, row_key: bytes) -> ShardEntry:
-    """The open shard that an item's records go to."""
-    return next(shard for shard in open_shards(stream) if slice_holds(shard, row_key))
-
-
 def slice_holds(shard: ShardEntry, row_key: bytes) -> bool:
     """Whether the item of a table row belongs to the shard's slice."""
-    return shard.low <= int.from_bytes(row_key[SPACE_BYTES : SPACE_BYTES + _HASH_BYTES], "big") <= shard.high
+    return shard.low <= int.from_bytes(row_key[SPACE_BYTES : SPACE_BYTES + SLICED_BYTES], "big") <= shard.high
 
 
 def open_shards(stream: StreamEntry) -> list[ShardEntry]:

@@ -18,13 +18,14 @@ from sortkey.values.size import item_size, write_units
 
 
 class Row:
-    """One index row: its row key and what it holds."""
+    """One index row: its row key, what it holds, and the size of that."""
 
-    __slots__ = ("key", "value")
+    __slots__ = ("key", "size", "value")
 
-    def __init__(self, key: bytes, value: bytes) -> None:
+    def __init__(self, key: bytes, value: bytes, size: int) -> None:
         self.key = key
         self.value = value
+        self.size = size
 
 
 FlatRows = tuple[bytes, ...]
@@ -37,25 +38,31 @@ NO_ROW: Final = (b"", b"")
 def row_of(index: Index, item: Item, ends: tuple[bytes, bytes], table_row: bytes) -> Row | None:
     """The row that the index should hold for this item, whose table row has these `ends_of`; None if the item is not in
     the index."""
+    key = _key_of(index, item, ends)
+    return None if key is None else _row(index, key, item, table_row)
+
+
+def _key_of(index: Index, item: Item, ends: tuple[bytes, bytes]) -> bytes | None:
     prefix = index.fast_row_prefix(item)
     if prefix is None:
         if not index.holds(item):
             return None
         prefix = index.row_prefix(item)
-    return _row(index, prefix + ends[index.end], item, table_row)
+    return prefix + ends[index.end]
 
 
 def _row(index: Index, key: bytes, item: Item, table_row: bytes) -> Row:
     if index.kept is None:
-        return Row(key, stored_item.under(key, table_row))
+        return Row(key, stored_item.under(key, table_row), stored_item.size(table_row))
     projected = _project(index.kept, item)
+    size = item_size(projected)
     binary = stored_item.has_binary(table_row) and holds_binary(projected)
-    return Row(key, stored_item.encode(key, projected, item_size(projected), binary))
+    return Row(key, stored_item.encode(key, projected, size, binary), size)
 
 
 def fast_prefixes(table: Table, item: Item) -> list[bytes] | None:
-    """What the row keys of the item's index rows begin with, if the item is in all indexes by keys of short text. Such
-    keys need no other check."""
+    """What the row keys of the item's index rows begin with, if the item is in all indexes by keys that need no other
+    check."""
     prefixes = []
     for index in table.indexes.values():
         prefix = index.fast_row_prefix(item)
@@ -87,7 +94,8 @@ def insert_all(batch: WriteBatch, table: Table, rows: FlatRows) -> float:
     for place, index in enumerate(table.indexes.values()):
         key = rows[place + place]
         if key:
-            units += _insert(batch, index, key, rows[place + place + 1])
+            value = rows[place + place + 1]
+            units += _insert(batch, index, key, value, stored_item.size(value))
     return units
 
 
@@ -119,9 +127,11 @@ def apply(
     for index in table.indexes.values():
         if not index.reaches(key):
             continue
-        before = None if old is None or old_row is None else row_of(index, old, ends, old_row)
         after = None if new is None or new_row is None else row_of(index, new, ends, new_row)
-        index_units = _replace(batch, index, before, after)
+        if old is not None and old_row is not None:
+            index_units = _replace(batch, index, ends, old, old_row, after)
+        else:
+            index_units = 0.0 if after is None else _insert(batch, index, after.key, after.value, after.size)
         if index_units:
             units[index.name] = index_units
     return units
@@ -134,45 +144,49 @@ def replace_all(batch: WriteBatch, table: Table, key: bytes, old: Item, old_row:
     for place, index in enumerate(table.indexes.values()):
         if index.reaches(key):
             row_key, value = rows[place + place : place + place + 2]
-            after = Row(row_key, value) if row_key else None
-            units += _replace(batch, index, row_of(index, old, ends, old_row), after)
+            after = Row(row_key, value, stored_item.size(value)) if row_key else None
+            units += _replace(batch, index, ends, old, old_row, after)
     return units
 
 
-def _replace(batch: WriteBatch, index: Index, before: Row | None, after: Row | None) -> float:
+def _replace(
+    batch: WriteBatch, index: Index, ends: tuple[bytes, bytes], old: Item, old_row: bytes, after: Row | None
+) -> float:
+    before = _key_of(index, old, ends)
     if before is None:
-        return 0.0 if after is None else _insert(batch, index, after.key, after.value)
-    if after is None:
-        return _remove(batch, index, before)
-    if before.key != after.key:
-        return _remove(batch, index, before) + _insert(batch, index, after.key, after.value)
+        return 0.0 if after is None else _insert(batch, index, after.key, after.value, after.size)
+    if after is not None and after.key == before:
+        return _rewrite(batch, index, _row(index, before, old, old_row), after)
+    size = stored_item.size(old_row) if index.kept is None else item_size(_project(index.kept, old))
+    units = _remove(batch, index, before, size)
+    return units if after is None else units + _insert(batch, index, after.key, after.value, after.size)
+
+
+def _rewrite(batch: WriteBatch, index: Index, before: Row, after: Row) -> float:
     if before.value == after.value:
         return 0.0
-    before_size, after_size = stored_item.size(before.value), stored_item.size(after.value)
     batch.put(after.key, after.value)
-    batch.count(index.space, 0, after_size - before_size)
-    if before_size == after_size and stored_item.decode(before.value) == stored_item.decode(after.value):
+    batch.count(index.space, 0, after.size - before.size)
+    if before.size == after.size and stored_item.decode(before.value) == stored_item.decode(after.value):
         # Only the order of the attributes has changed: the row is rewritten, and costs nothing.
         return 0.0
-    return _count(batch, after.key, max(before_size, after_size))
+    return _charge(batch, after.key, max(before.size, after.size))
 
 
-def _insert(batch: WriteBatch, index: Index, key: bytes, value: bytes) -> float:
+def _insert(batch: WriteBatch, index: Index, key: bytes, value: bytes, size: int) -> float:
     """Put a row that the index does not have; returns its write units."""
-    size = stored_item.size(value)
     batch.put(key, value)
     batch.count(index.space, 1, size)
-    return _count(batch, key, size)
+    return _charge(batch, key, size)
 
 
-def _remove(batch: WriteBatch, index: Index, row: Row) -> float:
-    size = stored_item.size(row.value)
-    batch.delete(row.key)
+def _remove(batch: WriteBatch, index: Index, key: bytes, size: int) -> float:
+    batch.delete(key)
     batch.count(index.space, -1, -size)
-    return _count(batch, row.key, size)
+    return _charge(batch, key, size)
 
 
-def _count(batch: WriteBatch, key: bytes, size: int) -> float:
+def _charge(batch: WriteBatch, key: bytes, size: int) -> float:
     units = write_units(size)
     batch.charge(key, units)
     return units

@@ -4,7 +4,8 @@ A table is built from a `TableEntry` and immutable; a change to the table makes 
 
 Turning a `Key` into bytes is most of the work of a read (see `make bench`, BatchGetItem), and nearly every key is short
 text. So each table compiles its own functions for short text, which take a third of the general path's time. They
-return None otherwise: then the general path (`row_key_of`) checks the key and words any error.
+return None otherwise: then the general path (`row_key_of`) checks the key and words any error. In items, which are
+canonical, the sort key may be a number as well.
 
 AWS words the same error differently by where it occurs: a `Key` "does not match the schema", while for an `Item` the
 message names the attribute.
@@ -13,6 +14,7 @@ message names the attribute.
 from __future__ import annotations
 
 from binascii import a2b_base64
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Container
 from functools import cache, lru_cache
 from hashlib import blake2b
@@ -28,6 +30,7 @@ from sortkey.engine.tables.vector_index import VectorIndex
 from sortkey.errors import ValidationException
 from sortkey.expressions import KeyAttribute, KeyAttributes, reject_nested_keys
 from sortkey.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
+from sortkey.values import number
 from sortkey.values.attribute import AttributeValue, Item, normalise_item, type_of
 from sortkey.values.key_bytes import (
     HASH_BYTES,
@@ -50,6 +53,10 @@ ORDERED_BYTES: Final = 1978 - PARTITION_END - 1152 - OWNER_BYTES
 """How much of the table's sort key fits behind the longest sort key of a local index, as `key_bytes` encodes it, into a
 key of LMDB."""
 
+SLICED_BYTES: Final = 8
+"""Of a partition's hash: by these, a stream is divided into shards."""
+SHARD_BYTES: Final = 4
+
 REMEMBERED_PARTITIONS: Final = 4096
 """Partition hashes kept for each table and index."""
 
@@ -59,8 +66,8 @@ FastRowKey = Callable[[Item], bytes | None]
 FastRowKeysOfJson = Callable[[bytes], list[bytes] | None]
 FastRowKeysOfTexts = Callable[[Collection[tuple[str, str]]], list[bytes] | None]
 
-# Raised by a key attribute that is missing or not text.
-_NOT_TEXT: Final = (KeyError, TypeError, AttributeError, UnicodeEncodeError)
+# Raised by a key attribute that is missing or has another type.
+_NOT_FAST: Final = (KeyError, TypeError, AttributeError, UnicodeEncodeError)
 
 KEY_MISMATCH = "The provided key element does not match the schema"
 _NOT_VALID = "One or more parameter values are not valid. "
@@ -157,7 +164,8 @@ class Index(Keyed):
         self.kept = self._projected_names(table)
         """The projected attributes; None if all are projected."""
         self.fast_row_prefix = self._fast_row_prefix()
-        """`row_prefix` of an item that has the index's key, if that is short text; otherwise it returns None."""
+        """`row_prefix` of a canonical item that has the index's key, if that is short text, or short text and a number;
+        otherwise it returns None."""
         self.end = int(entry.ordered_by_table_key)
         """Which of a table row's `ends_of` is the end of its row key here."""
         self._filled_to = None if entry.backfilled_to is None else bytes.fromhex(entry.backfilled_to)
@@ -166,7 +174,7 @@ class Index(Keyed):
         if len(self.partitions) > 1 or len(self.sorts) > 1:
             return no_row_key
         sort = self.sorts[0] if self.sorts else None
-        return compile_row_key(self.text_prefix, self.partitions[0], sort, exact=False)
+        return compile_row_key_in_item(self.text_prefix, self.partitions[0], sort)
 
     def reaches(self, row_key: bytes) -> bool:
         """Whether the index covers this table row: while it is being filled, it has no rows for later ones."""
@@ -187,6 +195,34 @@ class Index(Keyed):
             return None
         names = {table.partition, *self.names, *self.entry.included}
         return frozenset(names if table.sort is None else names | {table.sort})
+
+
+NEW_IMAGE_TYPES: Final = frozenset({"NEW_IMAGE", "NEW_AND_OLD_IMAGES"})
+OLD_IMAGE_TYPES: Final = frozenset({"OLD_IMAGE", "NEW_AND_OLD_IMAGES"})
+
+
+class RecordedStream:
+    """A stream as writes use it."""
+
+    __slots__ = ("_slices", "has_new_images", "has_old_images", "space", "view_type")
+
+    def __init__(self, entry: StreamEntry) -> None:
+        self.space = space_bytes(entry.space)
+        self.view_type = entry.view_type.encode()
+        self.has_new_images = entry.view_type in NEW_IMAGE_TYPES
+        self.has_old_images = entry.view_type in OLD_IMAGE_TYPES
+        still_open = [shard for shard in entry.shards if shard.last_sequence is None]
+        self._slices = sorted(
+            (shard.high.to_bytes(SLICED_BYTES, "big"), self.space + shard.number.to_bytes(SHARD_BYTES, "big"))
+            for shard in still_open
+        )
+        """Of the open shards: where a slice of the hash space ends, and what its records' keys begin with."""
+
+    def shard_prefix(self, row_key: bytes) -> bytes:
+        """What the keys of an item's records begin with: the space and the shard."""
+        partition = row_key[SPACE_BYTES : SPACE_BYTES + SLICED_BYTES]
+        slices = self._slices
+        return slices[0 if len(slices) == 1 else bisect_left(slices, (partition,))][1]
 
 
 class Replication:
@@ -211,6 +247,7 @@ class Table(Keyed):
         "fast_row_keys_of_json",
         "fast_row_keys_of_texts",
         "followed",
+        "has_binary_key",
         "index_key_types",
         "indexes",
         "local_indexes",
@@ -232,6 +269,7 @@ class Table(Keyed):
         self.sort = sorts[0] if sorts else None
         self.entry = entry
         self.name = entry.name
+        self.has_binary_key = any(attribute.type == "B" for attribute in self.attributes)
         self.attribute_types = entry.attributes
         self.indexes = {index.name: Index(index, entry) for index in entry.indexes}
         self.local_indexes = any(index.local for index in entry.indexes)
@@ -246,7 +284,7 @@ class Table(Keyed):
         self.stream: StreamEntry | None = None
         if entry.streams and entry.streams[-1].disabled is None:
             self.stream = entry.streams[-1]
-        self.recorded = tuple(stream for stream in entry.all_streams if stream.disabled is None)
+        self.recorded = tuple(RecordedStream(stream) for stream in entry.all_streams if stream.disabled is None)
         """The streams that get a record of each change: the table's own, and those of its destinations."""
         self.ttl_attribute = entry.ttl_attribute
         self.vector_indexes = {index.name: VectorIndex(index, entry) for index in entry.vector_indexes}
@@ -255,14 +293,18 @@ class Table(Keyed):
         """The space of its change log."""
         self.replication = None if entry.replication is None else Replication(entry.replication)
         self.followed = (
-            bool(self.all_indexes) or bool(self.recorded) or self.ttl_attribute is not None or self.log is not None
+            bool(self.all_indexes)
+            or bool(self.recorded)
+            or self.ttl_attribute is not None
+            or self.log is not None
+            or self.replication is not None
         )
         """Whether a write changes more than the item's row and the counts."""
         key = (self.text_prefix, self.partition, self.sort)
-        self.fast_row_key = compile_row_key(*key, exact=True)
+        self.fast_row_key = compile_row_key(*key)
         """The row key of a `Key`, if that is short text."""
-        self.fast_row_key_in_item = compile_row_key(*key, exact=False)
-        """The row key of an item whose key is short text."""
+        self.fast_row_key_in_item = compile_row_key_in_item(*key)
+        """The row key of a canonical item whose key is short text, or short text and a number."""
         self.fast_row_keys_of_json = compile_row_keys_of_json(*key)
         self.fast_row_keys_of_texts = compile_row_keys_of_texts(*key)
 
@@ -311,13 +353,24 @@ def compile_text_prefix(space: bytes) -> TextPrefix:
     return text_prefix
 
 
-def compile_row_key(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None, exact: bool) -> FastRowKey:
-    """From an item to its row key. If `exact`, the item must have no attributes besides its key."""
+def compile_row_key(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None) -> FastRowKey:
+    """From a `Key` to its row key. It must have no other attributes."""
     if not _is_text(partition, sort):
         return no_row_key
     if sort is None:
-        return _row_key_of_one(prefix, partition.name, exact)
-    return _row_key_of_two(prefix, partition.name, sort.name, exact)
+        return _row_key_of_one(prefix, partition.name, exact=True)
+    return _row_key_of_two(prefix, partition.name, sort.name, exact=True)
+
+
+def compile_row_key_in_item(prefix: TextPrefix, partition: KeyAttribute, sort: KeyAttribute | None) -> FastRowKey:
+    """From a canonical item to its row key."""
+    if partition.type != "S" or (sort is not None and sort.type == "B"):
+        return no_row_key
+    if sort is None:
+        return _row_key_of_one(prefix, partition.name, exact=False)
+    if sort.type == "N":
+        return _row_key_of_text_and_number(prefix, partition.name, sort.name)
+    return _row_key_of_two(prefix, partition.name, sort.name, exact=False)
 
 
 def _is_text(partition: KeyAttribute, sort: KeyAttribute | None) -> bool:
@@ -337,7 +390,7 @@ def _row_key_of_one(prefix: TextPrefix, partition: str, exact: bool) -> FastRowK
             if len(value) != 1 or not 0 < len(text) <= SHORT_TEXT_CHARACTERS or (exact and len(item) != 1):
                 return None
             return prefix(text)
-        except _NOT_TEXT:
+        except _NOT_FAST:
             return None
 
     return row_key
@@ -354,7 +407,22 @@ def _row_key_of_two(prefix: TextPrefix, partition: str, sort: str, exact: bool) 
                 return None
             ordered: bytes = order.encode().translate(TEXT_SHIFT)
             return prefix(text) + ordered + TEXT_END
-        except _NOT_TEXT:
+        except _NOT_FAST:
+            return None
+
+    return row_key
+
+
+def _row_key_of_text_and_number(prefix: TextPrefix, partition: str, sort: str) -> FastRowKey:
+    """A canonical number fits into any key."""
+
+    def row_key(item: Item) -> bytes | None:
+        try:
+            text = item[partition]["S"]
+            if not 0 < len(text) <= SHORT_TEXT_CHARACTERS:
+                return None
+            return prefix(text) + number.sort_bytes(item[sort]["N"])
+        except _NOT_FAST:
             return None
 
     return row_key
@@ -453,6 +521,9 @@ def row_key_of(table: Table, key: Item) -> bytes:
 
 def checked_row_key(table: Table, key: Item) -> bytes:
     """The row key of a canonical `Key`, checked against the schema."""
+    fast = table.fast_row_key(key)
+    if fast is not None:
+        return fast
     check_key(table, key)
     return table.row_prefix(key)
 
