@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -210,6 +211,9 @@ class FailingClient:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
+
+    async def write_together(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+        return await asyncio.gather(*(self._call(*request) for request in requests), return_exceptions=True)
 
     async def _call(self, operation: str, members: dict[str, Any]) -> Any:
         self.writes -= operation == "UpdateItem"
