@@ -326,7 +326,7 @@ def _boto3_result(operation: str, members: dict[str, Any], result: Answer | Exce
         return errors.client_error(operation, members, result)
     if isinstance(result, FolderBusy):
         return _busy_error(operation, members, result)
-    return result if isinstance(result, Exception) else boto3_answer(operation, result)
+    return result if isinstance(result, Exception) else to_boto3(result)
 
 
 class RowPuts:

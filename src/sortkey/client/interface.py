@@ -175,8 +175,8 @@ class AsyncClient(AnyClient[Coroutine[Any, Any, dict[str, Any]]]):
 
     @property
     def write_together(self) -> WriteTogether | None:
-        """Sends writes that share commits, each by itself, and returns their answers, or what each raises; if the store
-        is in this process. It takes a third less than as many calls."""
+        """Sends writes that share commits, each by itself, if the store is in this process. Returns their answers,
+        without ResponseMetadata, or what each raises. It takes a third less than as many calls."""
         return None
 
     @abstractmethod

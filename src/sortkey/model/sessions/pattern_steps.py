@@ -89,6 +89,8 @@ class JoinedCalls:
         assert write is not None
         try:
             while self._waiting:
+                # Tasks that go on in this turn of the loop may come along: a commit of few takes as long.
+                await asyncio.sleep(0)
                 waiting, self._waiting = self._waiting, []
                 outcomes = await JointRun(self._runner, write, [steps for steps, _ in waiting]).run()
                 for (_, future), outcome in zip(waiting, outcomes, strict=True):

@@ -37,7 +37,7 @@ from sortkey.patterns.aggregates.checkpoints import CheckpointPruner, checkpoint
 from sortkey.patterns.aggregates.item_update import ItemUpdate
 from sortkey.patterns.aggregates.recount import ShowRows, count_anew
 from sortkey.patterns.aggregates.recount_repair import RecountComparison, RecountReport
-from sortkey.patterns.aggregates.shares import CountedSource, after_checkpoint, fold
+from sortkey.patterns.aggregates.shares import CountedSource, Steps, add_steps, after_checkpoint, in_order
 from sortkey.patterns.aggregates.target import Target
 from sortkey.patterns.aggregates.values import Group, Step
 
@@ -61,6 +61,8 @@ _NOT_AGAIN: Final = (
 )
 SENT_AGAIN: Final[ContextVar[bool]] = ContextVar("sent_again", default=False)
 """Whether the changes are dead letters that are sent again."""
+_FOLDED_AT_ONCE: Final = 256
+"""Changes that are folded between two turns of the event loop."""
 _log: Final = getLogger(__name__)
 
 
@@ -116,7 +118,12 @@ class Aggregator:
 
     async def _apply(self, shard: str, changes: Sequence[Change[Any]]) -> None:
         # A window is left out if it is over by both clocks, the store's and this process's: one may be ahead.
-        steps = fold(self._source, changes, min(changes[-1].at, self._context.moment))
+        now, ordered = min(changes[-1].at, self._context.moment), in_order(changes)
+        steps: Steps = {}
+        for start in range(0, len(ordered), _FOLDED_AT_ONCE):
+            # Other tasks have their turn.
+            await asyncio.sleep(0)
+            add_steps(steps, self._source, ordered[start : start + _FOLDED_AT_ONCE], now)
         checkpoint = checkpoint_attribute(self._target.prefix, shard)
         if self._target.sums_in_texts and not self._target.extremes:
             await self._read_sums([group for group in steps if group not in self._sums])
