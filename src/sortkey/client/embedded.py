@@ -323,7 +323,10 @@ class _PendingWrites:
 
 def _boto3_result(operation: str, members: dict[str, Any], result: Answer | Exception) -> dict[str, Any] | Exception:
     if isinstance(result, DynamoDBError):
-        return errors.client_error(operation, members, result)
+        try:
+            return errors.client_error(operation, members, result)
+        except ParamValidationError as error:
+            return error
     if isinstance(result, FolderBusy):
         return _busy_error(operation, members, result)
     return result if isinstance(result, Exception) else to_boto3(result)

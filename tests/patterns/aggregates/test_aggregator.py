@@ -59,6 +59,21 @@ def test_a_removal_takes_it_out_of_the_same_windows(db: sk.AsyncSession, runner:
     runner.run(play())
 
 
+# Each restaurant has five windows. A commit takes as long for one update as for hundreds.
+def test_the_updates_of_a_batch_share_commits(runner: asyncio.Runner) -> None:
+    async def play() -> None:
+        async with sk.async_connect("memory:", tables=[Favourite, FavouriteCount]) as db:
+            await db.create_tables()
+            assert db.client.database is not None
+            before = db.client.database.store.queue.commits
+            marks = [change(n, None, sk.replace(NOPI, restaurant=f"r{n}")) for n in range(1, 101)]
+            await apply(db, *marks)
+            assert db.client.database.store.queue.commits - before <= 2
+            assert len([count async for count in db.scan(FavouriteCount)]) == 500
+
+    runner.run(play())
+
+
 def test_a_redelivery_counts_nothing(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
     async def play() -> None:
         first, second = change(1, None, NOPI), change(2, None, sk.replace(NOPI, user="bob"))

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, Generic, NamedTuple, TypeVar, cast
 
 from sortkey.client.interface import WriteTogether
-from sortkey.model.calls.steps import Call, Step, Steps
+from sortkey.model.calls.steps import Answer, Call, Step, Steps
 from sortkey.model.errors import FAILURES
 from sortkey.model.sessions.runners import AsyncRunner
 
@@ -54,7 +54,11 @@ class JointRun(Generic[T]):
         return cast("list[T | Exception]", self._outcomes)
 
     async def _write_together(self) -> None:
-        answers = await self._runner.write_together(self._write, [call for _, call in self._writes])
+        answers: Sequence[Answer | Exception]
+        try:
+            answers = await self._runner.write_together(self._write, [call for _, call in self._writes])
+        except Exception as error:  # noqa: BLE001 - it is what each of the calls raises
+            answers = [error] * len(self._writes)
         for number, ((begun, _), answer) in enumerate(zip(self._writes, answers, strict=True)):
             await _turn(number)
             move = begun.steps.throw if isinstance(answer, Exception) else begun.steps.send
