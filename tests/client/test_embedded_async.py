@@ -106,7 +106,8 @@ def test_writes_that_are_sent_together_are_answered_each_by_itself(store: str) -
             put, unmet, wrong, missing, deleted, metered = found
             assert put == {}
             assert isinstance(unmet, client.exceptions.ConditionalCheckFailedException)
-            assert unmet.response["Item"] == EVERY_TYPE
+            response: Any = unmet.response
+            assert response["Item"] == EVERY_TYPE
             assert isinstance(wrong, ParamValidationError)
             assert isinstance(missing, client.exceptions.ResourceNotFoundException)
             assert deleted == {"Attributes": EVERY_TYPE}

@@ -31,7 +31,9 @@ from sortkey.model.calls.change import Change
 from sortkey.model.calls.conditional_writes import row_of_failed_condition
 from sortkey.model.calls.steps import Steps
 from sortkey.model.calls.updates import upsert
+from sortkey.model.calls.writes import put
 from sortkey.model.changes.typed_field import F
+from sortkey.model.changes.write_conditions import PutOptions
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item
 from sortkey.model.items.key import Key
@@ -142,16 +144,19 @@ class TimerBook:
         return [*(timer for timer in done if timer not in passed), *moved]
 
     async def _put(self, timers: Collection[TimerToSet]) -> list[Timer]:
-        wanted = [(Timer(**path.given, **_fields(each, of), version=1), path, each, of) for path, each, of in timers]
+        return await run_all(self.session, [self._set(*each) for each in timers], self._parallel)
+
+    def _set(self, path: AccessPath[Timer], occurrence: Occurrence, origin: Origin) -> Steps[Timer]:
+        fields: dict[str, Any] = {
+            "group": occurrence.group,
+            "change_shard": origin.shard,
+            "change_sequence": origin.sequence,
+        }
         # Nearly all are new: an update that creates would ask for each of them twice.
-        known = set(map(id, await self.session.put_many([timer for timer, *_ in wanted], if_absent=True)))
-        again = [
-            upsert(self._context, path, [_fields(each, of), F(Timer.version).add(1)])
-            for timer, path, each, of in wanted
-            if id(timer) in known
-        ]
-        done = [timer for timer, *_ in wanted if id(timer) not in known]
-        return [*done, *await run_all(self.session, again, self._parallel)]
+        timer = Timer(**path.given, **fields, version=1)
+        if not (yield from put(self._context, timer, PutOptions(if_absent=True))):
+            timer = yield from upsert(self._context, path, [fields, F(Timer.version).add(1)])
+        return timer
 
     async def due(self, shard: int, since: date, now: datetime, limit: int | None = None) -> AsyncIterator[Timer]:
         """The timers of a shard that are due, those that are overdue first, then from the partition of `since` on,
@@ -248,10 +253,6 @@ async def asked_in_table(schedule: Schedule[Any], session: AsyncSession) -> Asyn
             yield part
             part = set()
     yield part
-
-
-def _fields(occurrence: Occurrence, origin: Origin) -> dict[str, Any]:
-    return {"group": occurrence.group, "change_shard": origin.shard, "change_sequence": origin.sequence}
 
 
 def days(first: date, last: date) -> Iterator[date]:
