@@ -68,7 +68,7 @@ def test_the_updates_of_a_batch_share_commits(runner: asyncio.Runner) -> None:
             before = db.client.database.store.queue.commits
             marks = [change(n, None, sk.replace(NOPI, restaurant=f"r{n}")) for n in range(1, 101)]
             await apply(db, *marks)
-            assert db.client.database.store.queue.commits - before <= 2
+            assert db.client.database.store.queue.commits - before <= 5
             assert len([count async for count in db.scan(FavouriteCount)]) == 500
 
     runner.run(play())
