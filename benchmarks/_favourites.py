@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -107,6 +108,9 @@ class LostAnswers:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
+
+    async def write_together(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+        return await asyncio.gather(*(self._call(*request) for request in requests), return_exceptions=True)
 
     async def _call(self, operation: str, members: dict[str, Any]) -> Any:
         answer = await self._client._call(operation, members)

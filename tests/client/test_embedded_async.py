@@ -76,6 +76,73 @@ def test_writes_made_together_share_commits() -> None:
     run(session)
 
 
+def puts(*numbers: int) -> list[tuple[str, dict[str, Any]]]:
+    return [("PutItem", {"TableName": "orders", "Item": key(number)}) for number in numbers]
+
+
+# Each write has its own fate, and all share a commit.
+@pytest.mark.parametrize("store", ["memory:", "memory:?prefix=our-"])
+def test_writes_that_are_sent_together_are_answered_each_by_itself(store: str) -> None:
+    async def session() -> None:
+        async with sk.async_client(store) as client:
+            await client.create_table(**ORDERS)
+            await client.put_item(TableName="orders", Item=EVERY_TYPE)
+            assert client.write_together is not None
+            database = client.database
+            assert database is not None
+            before = database.store.queue.commits
+            taken = {"TableName": "orders", "Item": EVERY_TYPE, "ConditionExpression": "attribute_not_exists(flag)"}
+            found = await client.write_together(
+                [
+                    *puts(2),
+                    ("PutItem", {**taken, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}),
+                    ("PutItem", {"TableName": "orders", "Item": {"customer": "ada"}}),
+                    ("DeleteItem", {"TableName": "missing", "Key": key(1)}),
+                    ("DeleteItem", {"TableName": "orders", "Key": key(1), "ReturnValues": "ALL_OLD"}),
+                    ("PutItem", {**puts(3)[0][1], "ReturnConsumedCapacity": "TOTAL"}),
+                ]
+            )
+            assert database.store.queue.commits - before <= 3
+            put, unmet, wrong, missing, deleted, metered = found
+            assert put == {}
+            assert isinstance(unmet, client.exceptions.ConditionalCheckFailedException)
+            response: Any = unmet.response
+            assert response["Item"] == EVERY_TYPE
+            assert isinstance(wrong, ParamValidationError)
+            assert isinstance(missing, client.exceptions.ResourceNotFoundException)
+            assert deleted == {"Attributes": EVERY_TYPE}
+            assert metered == {"ConsumedCapacity": {"TableName": "orders", "CapacityUnits": 1.0}}
+            assert (await client.scan(TableName="orders", Select="COUNT"))["Count"] == 2
+
+    asyncio.run(session())
+
+
+def test_writes_that_are_sent_together_and_cancelled_are_whole() -> None:
+    async def session(client: AsyncClient) -> None:
+        let_go = hold_writer(client)
+        assert client.write_together is not None
+        writing = asyncio.create_task(client.write_together(puts(*range(100))))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        writing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        let_go()
+        await client.put_item(TableName="orders", Item=key(100))
+        assert (await client.scan(TableName="orders", Select="COUNT"))["Count"] == 101
+
+    run(session)
+
+
+# Faults are injected into requests.
+def test_a_store_with_faults_gets_each_write_by_itself() -> None:
+    async def session() -> None:
+        async with sk.async_client("memory:", faults=sk.testing.Faults(throttle=0.1)) as client:
+            assert client.write_together is None
+
+    asyncio.run(session())
+
+
 # The loop goes on while the disk is busy.
 def test_reads_do_not_wait_for_writes() -> None:
     async def session(client: AsyncClient) -> None:

@@ -12,6 +12,7 @@ import pytest
 from sortkey.storage import QueueClosed, Store
 from sortkey.storage.write_queue import BATCH_BYTES, BATCH_TICKETS, CallbackTicket
 from tests.storage.byte_store import (
+    LIMIT_SECONDS,
     ByteBatch,
     ByteStore,
     Caller,
@@ -47,6 +48,17 @@ def test_work_that_waits_behind_a_leader_shares_one_commit(store: ByteStore) -> 
     # They ran in the order in which they came.
     assert [caller.wait() for caller in callers] == list(range(1, 17))
     assert store.queue.commits == before + 2  # the leader's, and one for all sixteen
+
+
+# As work that was submitted alone, each is kept or given up by itself.
+def test_work_that_is_submitted_together_has_its_own_end(store: ByteStore) -> None:
+    ends: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
+    before = store.queue.commits
+    store.queue.submit_all([increment(b"n"), reject, increment(b"n")], lambda *end: ends.put(end))
+    (_, first, _), (place, nothing, error), (_, last, _) = (ends.get(timeout=LIMIT_SECONDS) for _ in range(3))
+    assert (first, place, nothing, last) == (1, 1, None, 2)
+    assert isinstance(error, LookupError)
+    assert store.queue.commits == before + 1
 
 
 # A false condition is common: it must cost the others nothing.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Final, Self
 
 import msgspec
@@ -19,7 +20,7 @@ from sortkey.client.boto3_shapes import (
     to_dynamodb_json,
     with_unparsed_items,
 )
-from sortkey.client.interface import AnyClient, AsyncClient, Client, warn_unclosed
+from sortkey.client.interface import AnyClient, AsyncClient, Client, Request, WriteTogether, warn_unclosed
 from sortkey.client.methods import R
 from sortkey.client.open_databases import DatabaseHandle, open_database
 from sortkey.client.service_model import ClientMeta, response_metadata
@@ -38,12 +39,15 @@ from sortkey.engine.requests.shapes import Shape
 from sortkey.engine.rows.stored_item import has_binary, text
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams import stream_reader
-from sortkey.engine.tables.core import Answer
+from sortkey.engine.tables.core import Answer, Work
 from sortkey.errors import DynamoDBError, ServiceUnavailableException
 from sortkey.expressions import Condition
 from sortkey.storage import FolderBusy, Ticket
 from sortkey.storage.write_queue import WriteQueue
 from sortkey.values.attribute import Item
+
+SLICE: Final = 64
+"""Writes that are prepared in one turn of the event loop, in about a millisecond."""
 
 _convert = msgspec.convert
 _EXPECTED: Final = {
@@ -228,6 +232,39 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
             database.store.queue.withdraw_one(ticket)
             raise
 
+    @property
+    def write_together(self) -> WriteTogether | None:
+        # Faults are injected into requests.
+        return None if self.database.sees_every_request else self._write_together
+
+    async def _write_together(self, requests: Sequence[Request]) -> list[dict[str, Any] | Exception]:
+        database = self.database
+        results: list[Any] = [None] * len(requests)
+        works: list[tuple[str, Work]] = []
+        places: list[int] = []
+        for place, (operation, members) in enumerate(requests):
+            if place % SLICE == SLICE - 1:
+                # Other tasks have their turn.
+                await asyncio.sleep(0)
+            try:
+                works.append((operation, database.plan(operation, typed_request(operation, members))))
+            except (DynamoDBError, ParamValidationError) as error:
+                results[place] = error
+            else:
+                places.append(place)
+        if works:
+            pending = _PendingWrites(len(works))
+            tickets = database.submit_all(works, pending.done)
+            try:
+                await pending.future
+            except asyncio.CancelledError:
+                for ticket in tickets:
+                    database.store.queue.withdraw_one(ticket)
+                raise
+            for place, result in zip(places, pending.results, strict=True):
+                results[place] = result
+        return [_boto3_result(*request, result) for request, result in zip(requests, results, strict=True)]
+
     async def capabilities(self) -> Capabilities:
         return stores.EMBEDDED_REGIONS if self.database.peers else stores.EMBEDDED
 
@@ -262,6 +299,41 @@ class _PendingWrite:
             self.future.set_exception(error)
         else:
             self.future.set_result(answer or {})
+
+
+class _PendingWrites:
+    """The same for several writes."""
+
+    def __init__(self, number: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[None] = self._loop.create_future()
+        self.results: list[Any] = [None] * number
+        """The answer or the error of each."""
+        self._done: list[int] = []
+
+    def done(self, place: int, answer: Answer | None, error: BaseException | None) -> None:
+        self.results[place] = (answer or {}) if error is None else error
+        # Two threads may answer: the one that commits, and the one that looks after deadlines.
+        self._done.append(place)
+        if len(self._done) == len(self.results):
+            with suppress(RuntimeError):
+                # As above.
+                self._loop.call_soon_threadsafe(self._resolve)
+
+    def _resolve(self) -> None:
+        if not self.future.done():
+            self.future.set_result(None)
+
+
+def _boto3_result(operation: str, members: dict[str, Any], result: Answer | Exception) -> dict[str, Any] | Exception:
+    if isinstance(result, DynamoDBError):
+        try:
+            return errors.client_error(operation, members, result)
+        except ParamValidationError as error:
+            return error
+    if isinstance(result, FolderBusy):
+        return _busy_error(operation, members, result)
+    return result if isinstance(result, Exception) else to_boto3(result)
 
 
 class RowPuts:

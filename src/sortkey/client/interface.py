@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from concurrent.futures import Future
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
@@ -99,6 +99,11 @@ class InProcessPuts(Protocol):
         """Put the rows without waiting."""
 
 
+Request = tuple[str, dict[str, Any]]
+"""An operation, and its members."""
+WriteTogether = Callable[[Sequence[Request]], Coroutine[Any, Any, list[dict[str, Any] | Exception]]]
+
+
 class AnyClient(Methods[R]):
     """What the sync and the async clients have in common."""
 
@@ -176,6 +181,12 @@ class Client(AnyClient[dict[str, Any]]):
 
 class AsyncClient(AnyClient[Coroutine[Any, Any, dict[str, Any]]]):
     """Calls are awaited. Any number of tasks may share one client."""
+
+    @property
+    def write_together(self) -> WriteTogether | None:
+        """Sends writes that share commits, each by itself, if the store is in this process. Returns their answers,
+        without ResponseMetadata, or what each raises. It takes a third less than as many calls."""
+        return None
 
     @abstractmethod
     async def capabilities(self) -> Capabilities:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from sortkey.client.boto3_shapes import Unparsed
 from sortkey.client.errors import client_error
-from sortkey.client.interface import AnyClient, AsyncClient, Client, InProcessPuts, InProcessReads
+from sortkey.client.interface import (
+    AnyClient,
+    AsyncClient,
+    Client,
+    InProcessPuts,
+    InProcessReads,
+    Request,
+    WriteTogether,
+)
 from sortkey.client.methods import R
 from sortkey.client.stores import Capabilities
 from sortkey.engine.database import Database
@@ -227,6 +235,21 @@ class PrefixedClient(AnyPrefixedClient[Client, dict[str, Any]], Client):
 
 
 class AsyncPrefixedClient(AnyPrefixedClient[AsyncClient, Coroutine[Any, Any, dict[str, Any]]], AsyncClient):
+    @property
+    def write_together(self) -> WriteTogether | None:
+        write, names = self._client.write_together, self._names
+        if write is None:
+            return None
+
+        async def write_prefixed(requests: Sequence[Request]) -> list[dict[str, Any] | Exception]:
+            found = await write([(operation, names.add(operation, members)) for operation, members in requests])
+            return [
+                result if isinstance(result, Exception) else names.strip(operation, result)
+                for (operation, _), result in zip(requests, found, strict=True)
+            ]
+
+        return write_prefixed
+
     async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         answer = await self._client._call(operation, self._names.add(operation, members))
         return self._names.strip(operation, answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -37,6 +37,7 @@ LEAVES_WORK: Final = frozenset(
 """Operations that are answered before all of their work is done. The janitor does the rest."""
 
 Done = Callable[[Answer | None, BaseException | None], None]
+DoneInPlace = Callable[[int, Answer | None, BaseException | None], None]
 
 
 class Database(Core):
@@ -106,6 +107,14 @@ class Database(Core):
         return self.store.submit(
             self.plan(operation, request), lambda answer, error: done(answer, self.settle(operation, error))
         )
+
+    def submit_all(self, works: Sequence[tuple[str, Work]], done: DoneInPlace) -> list[Ticket[WriteBatch]]:
+        """The same for planned work of several operations, each by itself: `done(place, answer, error)`."""
+
+        def settled(place: int, answer: Answer | None, error: BaseException | None) -> None:
+            done(place, answer, self.settle(works[place][0], error))
+
+        return self.store.queue.submit_all([work for _, work in works], settled)
 
     def submit_work(self, work: Work, done: Done) -> Ticket[WriteBatch]:
         """The same, for work that is not one request, such as a BulkPut. It waits for another process until it is

@@ -153,12 +153,22 @@ class Finder:
         self.check = check
         self._key: BoundKey[Any] = path or getattr(source.cls, source.schema.primary.name)
         self._given = self._fields() if check else ()
+        layout = self._key.layout
+        self._is_exact = layout.index is None and set(self._given) == set(layout.fields)
+        """Whether an occurrence has the whole key of an item."""
 
     async def is_asked_for(self, session: AsyncSession, occurrence: Occurrence) -> bool:
         """Whether an item asks for it now, by a consistent read. True if the schedule does not check."""
         if not self.check:
             return True
         path = self._path(occurrence)
+        if self._is_exact:
+            try:
+                item = await session.get(path, consistent=True)
+            except DecodeError:
+                # A row that nobody can read asks for nothing.
+                return False
+            return occurrence in self.source.occurrences(item)
         cursor: str | None = None
         # Nearly always the first item does, of many.
         size = FIRST_ROWS

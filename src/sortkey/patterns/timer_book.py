@@ -18,23 +18,28 @@ So either the worker sees the timer before it passes the day, or the writer sees
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
+from botocore.exceptions import ClientError
+
 from sortkey.client.stores import EMBEDDED
 from sortkey.model.calls.change import Change
+from sortkey.model.calls.conditional_writes import row_of_failed_condition
+from sortkey.model.calls.steps import Steps
+from sortkey.model.calls.updates import upsert
+from sortkey.model.calls.writes import put
 from sortkey.model.changes.typed_field import F
-from sortkey.model.errors import ConditionFailed, ItemMissing
+from sortkey.model.changes.write_conditions import PutOptions
 from sortkey.model.items.access_path import AccessPath
 from sortkey.model.items.item import Item
 from sortkey.model.items.key import Key
 from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.pattern_steps import bulk, context_of
+from sortkey.model.sessions.pattern_steps import JoinedCalls, context_of, run_all
 from sortkey.patterns.schedules import Occurrence, Schedule
 
 TIMERS: Final = Table("sortkey-timers")
@@ -49,6 +54,8 @@ PARALLEL_EMBEDDED: Final = 256
 """Writes at the same time in a store of this process, where they share commits."""
 _PART: Final = 1000
 """Occurrences that are set at once when a table is read."""
+_IS_VERSION: Final = "attribute_not_exists(#version) OR #version = :version"
+"""Also if the timer is gone."""
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 _log = logging.getLogger(__name__)
@@ -103,6 +110,7 @@ class TimerBook:
         self._context = context_of(session)
         embedded = self._context.capabilities is EMBEDDED
         self._parallel = PARALLEL_EMBEDDED if embedded else session.client.in_flight
+        self._deletions = JoinedCalls(session)
 
     @property
     def now(self) -> datetime:
@@ -136,29 +144,19 @@ class TimerBook:
         return [*(timer for timer in done if timer not in passed), *moved]
 
     async def _put(self, timers: Collection[TimerToSet]) -> list[Timer]:
-        pending, session = iter(timers), bulk(self.session)
-        done: list[Timer] = []
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for _ in range(min(self._parallel, len(timers))):
-                    tasks.create_task(self._put_each(session, pending, done))
-        except BaseExceptionGroup as errors:
-            # The other tasks were cancelled because of the first.
-            raise errors.exceptions[0] from None
-        return done
+        return await run_all(self.session, [self._set(*each) for each in timers], self._parallel)
 
-    async def _put_each(self, session: AsyncSession, pending: Iterator[TimerToSet], done: list[Timer]) -> None:
-        for path, occurrence, (shard, sequence) in pending:
-            fields: dict[str, Any] = {
-                "group": occurrence.group,
-                "change_shard": shard,
-                "change_sequence": sequence,
-            }
-            # Nearly all are new: an update that creates would ask for each of them twice.
-            timer = Timer(**path.given, **fields, version=1)
-            if not await session.put(timer, if_absent=True):
-                timer = await session.upsert(path, [fields, F(Timer.version).add(1)])
-            done.append(timer)
+    def _set(self, path: AccessPath[Timer], occurrence: Occurrence, origin: Origin) -> Steps[Timer]:
+        fields: dict[str, Any] = {
+            "group": occurrence.group,
+            "change_shard": origin.shard,
+            "change_sequence": origin.sequence,
+        }
+        # Nearly all are new: an update that creates would ask for each of them twice.
+        timer = Timer(**path.given, **fields, version=1)
+        if not (yield from put(self._context, timer, PutOptions(if_absent=True))):
+            timer = yield from upsert(self._context, path, [fields, F(Timer.version).add(1)])
+        return timer
 
     async def due(self, shard: int, since: date, now: datetime, limit: int | None = None) -> AsyncIterator[Timer]:
         """The timers of a shard that are due, those that are overdue first, then from the partition of `since` on,
@@ -197,11 +195,21 @@ class TimerBook:
 
     async def done(self, timer: Timer) -> bool:
         """Delete a timer that was handled. False if it was set again meanwhile; then it is due again."""
+        return await self._deletions.run(self._delete(timer))
+
+    def _delete(self, timer: Timer) -> Steps[bool]:
+        path = timer.key
+        members: dict[str, Any] = {
+            "TableName": path.table,
+            "Key": path.key(),
+            "ConditionExpression": _IS_VERSION,
+            "ExpressionAttributeNames": {"#version": "version"},
+            "ExpressionAttributeValues": {":version": {"N": str(timer.version)}},
+        }
         try:
-            await bulk(self.session).delete(timer.key, where={"version": timer.version})
-        except ItemMissing:
-            return True
-        except ConditionFailed:
+            yield from self._context.send("DeleteItem", members, f"delete {path.entity}")
+        except ClientError as error:
+            row_of_failed_condition(error)
             return False
         return True
 

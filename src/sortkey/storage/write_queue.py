@@ -31,6 +31,7 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from operator import methodcaller
 from typing import Any, Final, Generic, Protocol, TypeVar
@@ -91,6 +92,7 @@ class Batch(Protocol):
 BatchType = TypeVar("BatchType", bound=Batch)
 Work = Callable[[BatchType], Any]
 Done = Callable[[Any, BaseException | None], None]
+DoneInPlace = Callable[[int, Any, BaseException | None], None]
 
 
 class StorageFull(Exception):
@@ -227,12 +229,23 @@ class WriteQueue(Generic[BatchType]):
         self.summon()
         return ticket
 
-    def enqueue(self, ticket: Ticket[BatchType]) -> None:
-        """Queue the ticket, for a caller that then calls `lead` or `summon`."""
+    def enqueue(self, *tickets: Ticket[BatchType]) -> None:
+        """Queue the tickets, for a caller that then calls `lead` or `summon`."""
         with self._gate:
             if self._closed:
                 raise QueueClosed("the store is closed")
-            self._waiting.append(ticket)
+            self._waiting.extend(tickets)
+
+    def submit_all(self, works: Sequence[Work[BatchType]], done: DoneInPlace) -> list[Ticket[BatchType]]:
+        """The same for several: each is done by itself, and `done(place, result, error)` is called for each. Together,
+        they wake the queue's thread once."""
+        until = _deadline()
+        tickets: list[Ticket[BatchType]] = [
+            CallbackTicket(work, partial(done, place), until) for place, work in enumerate(works)
+        ]
+        self.enqueue(*tickets)
+        self.summon()
+        return tickets
 
     def summon(self) -> None:
         """Let the queue's own thread take the lead."""

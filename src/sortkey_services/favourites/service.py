@@ -31,6 +31,8 @@ from sortkey_services.favourites.model import COUNTS, FAVOURITES, FORMER_TOP, Fa
 ALL_TIME: Final = "ALL_TIME"
 MAX_ID_BYTES: Final = 256
 MAX_TOP: Final = 1000
+FOLDED: Final = 5000
+"""Changes that are counted together: the more there are, the fewer writes does one of them take. They are small."""
 DEMO_ROWS_AT_ONCE: Final = 500
 DEMO_SECONDS: Final = 0.5
 """Between two visits."""
@@ -106,7 +108,7 @@ class FavouritesService:
         self._session = session
         self._clock = clock or SystemClock()
         counts = settings.counts.aggregator(session)
-        self.feeds = [sk.feeds.ChangeFeed("favourite-counts", Favourite, counts.on_changes)]
+        self.feeds = [sk.feeds.ChangeFeed("favourite-counts", Favourite, counts.on_changes, max_batch=FOLDED)]
 
     async def start(self) -> None:
         await self._session.replace_index(FavouriteCount.top, FORMER_TOP)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,52 @@ import sortkey as sk
 from sortkey.feeds.shards.leases import SHARD_END, HeldLease, LeaseBook, ShardKey, ShardLease
 from sortkey.feeds.timers.timer_runner import SavedChanges
 from sortkey.model.calls.change import padded
-from sortkey.patterns.timer_book import Timer
+from sortkey.patterns.timer_book import Timer, TimerBook
 from tests.feeds.timers.handling import Handler, caught_up, reminder
 from tests.feeds.timers.reminder_process import PARALLEL, SHARDS
-from tests.passing_time import while_time_passes
+from tests.passing_time import TURN, while_time_passes
 from tests.patterns.schedules.reminders import NOON, Reminder, clock_at, opened
 
 BY_ITEM = sk.patterns.schedule("repeats", Reminder, at="at", shards=1)
 SECONDS = 60.0
+
+
+# A read in a store elsewhere takes a while: what it has found may be handled and deleted meanwhile.
+def test_a_timer_that_ends_during_a_read_is_not_called_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[int] = []
+    goes_on = asyncio.Event()
+    due = TimerBook.due
+
+    async def slowly(self: TimerBook, shard: int, *given: Any) -> AsyncIterator[Timer]:
+        found = [timer async for timer in due(self, shard, *given)]
+        if [timer.occurrence.group for timer in found] == ['["ana",1]'] and sorted(called) == [1, 2]:
+            goes_on.set()
+            while [timer async for timer in due(self, shard, *given)]:
+                await asyncio.sleep(0)
+            # The worker hears of it, too.
+            await asyncio.sleep(TURN)
+        for timer in found:
+            yield timer
+
+    monkeypatch.setattr(TimerBook, "due", slowly)
+
+    async def on_due(due: sk.patterns.Due[Reminder]) -> None:
+        called.append(due.group["number"])
+        if due.group["number"] == 1:
+            await goes_on.wait()
+
+    async def program() -> None:
+        clock = clock_at(NOON)
+        timers = sk.feeds.Timers(BY_ITEM, on_due)
+        async with opened("memory:", clock) as db:
+            await db.batch(put=[reminder(1), reminder(2)])
+            async with sk.feeds.Follower(db, [timers], clock=clock) as follower:
+                async with asyncio.timeout(SECONDS):
+                    await goes_on.wait()
+                await caught_up(follower)
+
+    asyncio.run(program())
+    assert sorted(called) == [1, 2]
 
 
 # A change that is delivered again sets its timer again, and the timer may have been handled.

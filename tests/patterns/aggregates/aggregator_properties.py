@@ -8,6 +8,7 @@ the middle of a batch, or freeze there and go on much later, when others have do
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextvars import ContextVar
 from datetime import timedelta
 from decimal import Decimal
@@ -74,6 +75,9 @@ class FreezingClient:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
+
+    async def write_together(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+        return await asyncio.gather(*(self._call(*request) for request in requests), return_exceptions=True)
 
     async def _call(self, operation: str, members: dict[str, Any]) -> Any:
         freezer = _freezer.get()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -54,6 +55,21 @@ def test_a_removal_takes_it_out_of_the_same_windows(db: sk.AsyncSession, runner:
         await apply(db, change(1, None, NOPI))
         await apply(db, change(2, NOPI, None))
         assert await counted(db, ["nopi"]) == {}
+
+    runner.run(play())
+
+
+# Each restaurant has five windows. A commit takes as long for one update as for hundreds.
+def test_the_updates_of_a_batch_share_commits(runner: asyncio.Runner) -> None:
+    async def play() -> None:
+        async with sk.async_connect("memory:", tables=[Favourite, FavouriteCount]) as db:
+            await db.create_tables()
+            assert db.client.database is not None
+            before = db.client.database.store.queue.commits
+            marks = [change(n, None, sk.replace(NOPI, restaurant=f"r{n}")) for n in range(1, 101)]
+            await apply(db, *marks)
+            assert db.client.database.store.queue.commits - before <= 5
+            assert len([count async for count in db.scan(FavouriteCount)]) == 500
 
     runner.run(play())
 
@@ -210,6 +226,9 @@ class FailingClient:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
+
+    async def write_together(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> list[Any]:
+        return await asyncio.gather(*(self._call(*request) for request in requests), return_exceptions=True)
 
     async def _call(self, operation: str, members: dict[str, Any]) -> Any:
         self.writes -= operation == "UpdateItem"

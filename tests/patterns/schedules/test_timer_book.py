@@ -178,3 +178,42 @@ def test_the_instant_is_a_part_of_the_path_where_the_key_has_it() -> None:
             assert db.meter.reading(Slot.key).rows_read == 2
 
     asyncio.run(program())
+
+
+# A schedule by the primary key knows the key of its item, so it reads that one.
+def test_an_item_is_asked_by_its_key() -> None:
+    async def program() -> None:
+        schedule = sk.patterns.schedule("by-key", Reminder, at="at")
+        async with opened("memory:") as db:
+            await db.put(reminder(1, NOON))
+            await db.put(reminder(2, NOON))
+            item = {"pk": {"S": "USER#ana"}, "sk": {"S": "REMINDER#000003"}, "user": {"N": "1"}}
+            await db.client.put_item(TableName=Reminder.__table__.name, Item=item)
+            asked = [
+                await schedule.finder.is_asked_for(db, Occurrence(f'["ana",{number}]', at))
+                for number, at in ((1, NOON), (1, NOON + HOUR), (3, NOON), (4, NOON))
+            ]
+            # Nobody can read the third, and there is no fourth.
+            assert asked == [True, False, False, False]
+            reading = db.meter.reading("Reminder.key")
+            assert (reading.calls, reading.rows_read) == (4, 3)
+
+    asyncio.run(program())
+
+
+# Most timers are new, and a commit takes hundreds of them; so does the deletion of those that end together.
+def test_timers_are_set_and_deleted_together() -> None:
+    async def program() -> None:
+        async with opened("memory:") as db:
+            await db.create_tables(TIMERS)
+            book = TimerBook(db, sk.patterns.schedule("together", Reminder, at="at"))
+            assert db.client.database is not None
+            queue = db.client.database.store.queue
+            before = queue.commits
+            timers = await book.on_changes([inserted(reminder(number, NOON)) for number in range(100)])
+            assert len(timers) == 100
+            assert all(await asyncio.gather(*map(book.done, timers)))
+            assert queue.commits - before <= 5
+            assert await asyncio.gather(*map(book.done, timers)) == [True] * 100
+
+    asyncio.run(program())

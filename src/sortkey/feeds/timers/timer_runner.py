@@ -101,8 +101,12 @@ class TimerShard:
         self._since = settings.since
         self._ready: dict[str, list[Timer]] = {}
         """What was read and is not yet begun, by group."""
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        """The calls that were begun, by group."""
+        self._busy: set[str] = set()
+        """The groups whose calls were begun."""
+        self._ended: set[str] = set()
+        """Those of them whose calls have ended. What was read meanwhile may still have their timers."""
+        self._workers: set[asyncio.Task[None]] = set()
+        """Each calls one group after the other."""
         self._tries: dict[TimerKey, Tries] = {}
         """What was tried of timers that raised, by their times and groups."""
         self._wakes_at: datetime | None = None
@@ -139,15 +143,15 @@ class TimerShard:
                         raise
                     await self._pause(error)
             self._ready.clear()
-            if self._tasks:
-                await asyncio.wait(self._tasks.values())
+            if self._workers:
+                await asyncio.wait(self._workers)
         finally:
             self._blockage.forget()
             for key in self._tries:
                 self._call.failures.left(key)
-            for task in self._tasks.values():
-                task.cancel()
-            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            for worker in self._workers:
+                worker.cancel()
+            await asyncio.gather(*self._workers, return_exceptions=True)
 
     async def _take_turn(self) -> None:
         self._woken.clear()
@@ -155,8 +159,11 @@ class TimerShard:
             # While the lease was renewed; the sleep would not notice.
             return
         self._wakes_at = None
-        for group in [group for group, task in self._tasks.items() if task.done()]:
-            self._tasks.pop(group).result()
+        for worker in [worker for worker in self._workers if worker.done()]:
+            self._workers.remove(worker)
+            worker.result()
+        self._busy -= self._ended
+        self._ended.clear()
         failures = self._call.failures
         if failures.pause:
             # What was read before the outage may be out of date after it.
@@ -166,10 +173,9 @@ class TimerShard:
         if not self._ready:
             await self._read()
         parallel = failures.parallel(self._settings.parallel)
-        while self._ready and len(self._tasks) < parallel:
-            group, chain = self._ready.popitem()
-            self._tasks[group] = asyncio.create_task(self._work(chain))
-        if len(self._tasks) >= parallel or self._ready:
+        for _ in range(min(len(self._ready), parallel - len(self._workers))):
+            self._workers.add(asyncio.create_task(self._work()))
+        if len(self._workers) >= parallel or self._ready:
             await self._sleep(self._settings.poll)
         else:
             await self._sleep(await self._seconds())
@@ -179,11 +185,11 @@ class TimerShard:
         now, moment = self._looked = self._clock.monotonic(), self._book.now
         await self._pass_days(moment)
         waiting = sum(tries.again > now for tries in self._tries.values())
-        limit = READ + waiting + len(self._tasks)
+        limit = READ + waiting + len(self._busy)
         found = [
             timer
             async for timer in self._book.due(self._shard, self._since, moment, limit)
-            if timer.group_id not in self._tasks and self._tries.get(timer_key(timer), Tries()).again <= now
+            if timer.group_id not in self._busy and self._tries.get(timer_key(timer), Tries()).again <= now
         ]
         found, self._waits_for_feed = await self._saved.split(found)
         ready: dict[str, list[Timer]] = {}
@@ -205,25 +211,35 @@ class TimerShard:
         self._since = first
         self.lease.handled = first.isoformat()
 
-    async def _work(self, chain: list[Timer]) -> None:
+    async def _work(self) -> None:
         try:
-            for timer in chain:
-                if self._stopping.is_set() or not await self._has_lease():
-                    return
-                if self._call.failures.pause:
-                    return
-                tries = await self._call.call(timer, self._tries.get(timer_key(timer), Tries()))
-                if tries is None:
-                    self._tries.pop(timer_key(timer), None)
-                else:
-                    self._tries[timer_key(timer)] = tries
+            while self._ready and len(self._workers) <= self._call.failures.parallel(self._settings.parallel):
+                group, chain = self._ready.popitem()
+                self._busy.add(group)
+                try:
+                    if not await self._call_all(chain):
+                        return
+                finally:
+                    self._ended.add(group)
+                    self._settings.done()
         except Exception as error:
             # The lease could not be asked for; the turn finds out what is the matter.
             if not is_outage(error):
                 raise
         finally:
             self._woken.set()
-            self._settings.done()
+
+    async def _call_all(self, chain: list[Timer]) -> bool:
+        """False if no further calls may begin now."""
+        for timer in chain:
+            if self._stopping.is_set() or not await self._has_lease() or self._call.failures.pause:
+                return False
+            tries = await self._call.call(timer, self._tries.get(timer_key(timer), Tries()))
+            if tries is None:
+                self._tries.pop(timer_key(timer), None)
+            else:
+                self._tries[timer_key(timer)] = tries
+        return True
 
     async def _seconds(self) -> float:
         """Until something may be due."""
@@ -234,7 +250,7 @@ class TimerShard:
         if self._waits_for_feed:
             seconds = min(seconds, WATCH_SECONDS)
         # Those of a group that is busy wait until it is done, which ends the sleep.
-        again = [tries.again for (_, group), tries in self._tries.items() if group not in self._tasks]
+        again = [tries.again for (_, group), tries in self._tries.items() if group not in self._busy]
         until = min([began + seconds, *again])
         return max(0.0, until - self._clock.monotonic())
 

@@ -18,7 +18,7 @@ from botocore.exceptions import ClientError
 
 from sortkey.client import AsyncClient, Client
 from sortkey.client.boto3_shapes import UNPARSED_READS
-from sortkey.client.interface import RETRIED_BY_CALLER, AnyClient
+from sortkey.client.interface import RETRIED_BY_CALLER, AnyClient, WriteTogether
 from sortkey.client.stores import EMBEDDED
 from sortkey.clock import DEADLINE, monotonic, sleep
 from sortkey.errors import FolderBusy
@@ -333,6 +333,23 @@ class AsyncRunner:
         except StopIteration as stop:
             result: T = stop.value
             return result
+
+    async def write_together(self, write: WriteTogether, calls: Sequence[Call]) -> list[Answer | Exception]:
+        """The answers to writes that share commits, within the timeout, or what each raises; `write` is the client's,
+        of a store in the process."""
+        deadline = Deadline(self._timeout, self.context.pacing.monotonic)
+        started = time.perf_counter()
+        writing = write([(call.operation, call.members) for call in calls])
+        results = await (self._write_within(deadline, writing) if self._waits else writing)
+        seconds = time.perf_counter() - started
+        for place, (call, result) in enumerate(zip(calls, results, strict=True)):
+            if not isinstance(result, Exception):
+                self.context.answered(call, result, seconds)
+            elif isinstance(result, ClientError):
+                results[place] = explained(call, result)
+            elif isinstance(result, FolderBusy):
+                results[place] = deadline.error(result)
+        return results
 
     async def pause(self, seconds: float) -> None:
         """Wait between two calls, for which no timeout counts. Also for 0 seconds: other tasks have their turn."""

@@ -13,7 +13,7 @@ other batches, was here. The error has the item; the steps up to its checkpoint 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from datetime import timedelta
 from itertools import groupby
@@ -32,12 +32,12 @@ from sortkey.model.calls.item_decoder import Identity, identifier
 from sortkey.model.errors import DeadlineExceeded
 from sortkey.model.fields.codec import Row
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.pattern_steps import bulk, context_of, run_steps
+from sortkey.model.sessions.pattern_steps import bulk, context_of, run_all, run_steps
 from sortkey.patterns.aggregates.checkpoints import CheckpointPruner, checkpoint_attribute, listed_shards
 from sortkey.patterns.aggregates.item_update import ItemUpdate
 from sortkey.patterns.aggregates.recount import ShowRows, count_anew
 from sortkey.patterns.aggregates.recount_repair import RecountComparison, RecountReport
-from sortkey.patterns.aggregates.shares import CountedSource, after_checkpoint, fold
+from sortkey.patterns.aggregates.shares import CountedSource, Steps, add_steps, after_checkpoint, in_order
 from sortkey.patterns.aggregates.target import Target
 from sortkey.patterns.aggregates.values import Group, Step
 
@@ -61,8 +61,8 @@ _NOT_AGAIN: Final = (
 )
 SENT_AGAIN: Final[ContextVar[bool]] = ContextVar("sent_again", default=False)
 """Whether the changes are dead letters that are sent again."""
-_BEGUN_AT_ONCE: Final = 64
-"""Writes that are prepared between two turns of the event loop."""
+_FOLDED_AT_ONCE: Final = 256
+"""Changes that are folded between two turns of the event loop."""
 _log: Final = getLogger(__name__)
 
 
@@ -118,27 +118,17 @@ class Aggregator:
 
     async def _apply(self, shard: str, changes: Sequence[Change[Any]]) -> None:
         # A window is left out if it is over by both clocks, the store's and this process's: one may be ahead.
-        steps = fold(self._source, changes, min(changes[-1].at, self._context.moment))
+        now, ordered = min(changes[-1].at, self._context.moment), in_order(changes)
+        steps: Steps = {}
+        for start in range(0, len(ordered), _FOLDED_AT_ONCE):
+            # Other tasks have their turn.
+            await asyncio.sleep(0)
+            add_steps(steps, self._source, ordered[start : start + _FOLDED_AT_ONCE], now)
         checkpoint = checkpoint_attribute(self._target.prefix, shard)
         if self._target.sums_in_texts and not self._target.extremes:
             await self._read_sums([group for group in steps if group not in self._sums])
-        pending, session = iter(steps.items()), bulk(self._session)
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for number in range(min(self._parallel, len(steps))):
-                    if number % _BEGUN_AT_ONCE == 0:
-                        # All tasks that are new begin in one turn of the loop.
-                        await asyncio.sleep(0)
-                    tasks.create_task(self._write_each(session, checkpoint, pending))
-        except BaseExceptionGroup as errors:
-            # The other tasks were cancelled because of the first.
-            raise errors.exceptions[0] from None
-
-    async def _write_each(
-        self, session: AsyncSession, checkpoint: str, pending: Iterator[tuple[Group, list[Step]]]
-    ) -> None:
-        for group, steps in pending:
-            await run_steps(session, self._write(group, checkpoint, steps))
+        writes = [self._write(group, checkpoint, of_group) for group, of_group in steps.items()]
+        await run_all(self._session, writes, self._parallel)
 
     def _write(self, group: Group, checkpoint: str, steps: list[Step]) -> requests.Steps[None]:
         """Applies the steps of one group that its item does not have yet."""

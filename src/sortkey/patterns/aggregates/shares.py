@@ -128,14 +128,24 @@ def fold(source: CountedSource, changes: Iterable[Change[Any]], now: datetime) -
     """The steps of the changes, which are of one shard; a change that was delivered twice counts once. Raises
     DecodeError for records without images."""
     steps: Steps = {}
-    for sequence, change in sorted({change.sequence: change for change in changes}.items()):
+    add_steps(steps, source, in_order(changes), now)
+    return steps
+
+
+def in_order(changes: Iterable[Change[Any]]) -> list[Change[Any]]:
+    """The changes of one shard by their sequence numbers, each once."""
+    return [change for _, change in sorted({change.sequence: change for change in changes}.items())]
+
+
+def add_steps(steps: Steps, source: CountedSource, changes: Iterable[Change[Any]], now: datetime) -> None:
+    """Add the steps of changes that come after those that were added before."""
+    for change in changes:
         _require_images(source, change)
         removed = NOTHING if change.old is None else source.shares(change.old, now)
         added = NOTHING if change.new is None else source.shares(change.new, now)
         if removed != added:
             expired = source.keep_expired and change.expired
-            _add_steps(steps, checkpoint_of(sequence), removed, added, expired)
-    return steps
+            _add_steps(steps, checkpoint_of(change.sequence), removed, added, expired)
 
 
 def after_checkpoint(steps: Sequence[Step], checkpoint: str | None) -> list[Step]:
