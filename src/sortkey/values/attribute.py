@@ -180,6 +180,10 @@ class _Walk:
         if not isinstance(content, list):
             raise errors.wrong_type(errors.LIST, content)
         self.enter(len(content))
+        if len(content) >= size.FEWEST_NUMBERS and (numbers := size.numbers_size(content)):
+            self.size += numbers
+            self.depth -= 1
+            return content
         copy: Any = None
         for index, value in enumerate(content):
             walked = self.value(value)

@@ -27,6 +27,8 @@ from sortkey.engine.tables.table import (
     checked_row_key,
     row_key_in_item,
 )
+from sortkey.engine.tables.vector_index import VectorIndex
+from sortkey.engine.tables.vector_rows import VectorRow
 from sortkey.errors import ConditionalCheckFailedException, ValidationException
 from sortkey.expressions import Condition, Update
 from sortkey.limits import ITEM_BYTES
@@ -98,12 +100,12 @@ def row_key_to_put(table: Table, new: Normalised) -> bytes:
 
 
 class PreparedPut:
-    """A new item as its row, and its index rows: what follows from the item alone.
+    """A new item as its row, its index rows and its vector rows: what follows from the item alone.
 
     The item itself is kept only on request: it takes ten times as much memory, and few puts need it again.
     """
 
-    __slots__ = ("index_rows", "item", "key", "row", "size", "table")
+    __slots__ = ("index_rows", "item", "key", "row", "size", "table", "vector_rows")
 
     def __init__(self, table: Table, new: Normalised, keeps_item: bool = False) -> None:
         """Raises what a put of the item raises."""
@@ -111,15 +113,18 @@ class PreparedPut:
         self.item = new.item if keeps_item else None
         self.size = new.size
         self.index_rows: Sequence[tuple[Index, index_rows.Row]] = ()
+        self.vector_rows: Sequence[tuple[VectorIndex, VectorRow | None]] = ()
         if not table.indexes:
-            # Vector rows are made in the writer's turn.
             self.key = row_key_to_put(table, new)
             self.row = stored_item.encode(self.key, *new)
-            return
-        prefixes = None if table.local_indexes or table.vector_indexes else index_rows.fast_prefixes(table, new.item)
-        self.key = row_key_to_put(table, new) if prefixes is None else row_key_in_item(table, new.item)
-        self.row = stored_item.encode(self.key, *new)
-        self.index_rows = index_rows.rows_of(table, self.key, new.item, self.row, prefixes)
+        else:
+            special = table.local_indexes or table.vector_indexes
+            prefixes = None if special else index_rows.fast_prefixes(table, new.item)
+            self.key = row_key_to_put(table, new) if prefixes is None else row_key_in_item(table, new.item)
+            self.row = stored_item.encode(self.key, *new)
+            self.index_rows = index_rows.rows_of(table, self.key, new.item, self.row, prefixes)
+        if table.vector_indexes:
+            self.vector_rows = vector_rows.rows_of(table, self.key, new.item)
 
     def for_table(self, table: Table) -> PreparedPut:
         """The same item, for the table as it is now."""
@@ -220,7 +225,10 @@ def put_prepared(batch: WriteBatch, put: PreparedPut, found: Found | None = None
             units += index_rows.insert(batch, index, row)
     if table.log is not None and found.row != put.row:
         change_log.follow(batch, table.log, found.key, found.row)
-    if table.recorded or table.ttl_attribute is not None or table.vector_indexes:
+    if table.vector_indexes:
+        old = None if found.row is None else found.item
+        vector_rows.replace_all(batch, found.key, old, put.vector_rows)
+    if table.recorded or table.ttl_attribute is not None:
         new = stored_item.decode(put.row) if put.item is None else put.item
         _follow_besides_indexes(batch, found, new, put.row, None)
     return units
@@ -263,17 +271,18 @@ def _follow(
         index_units = index_rows.apply(batch, table, found.key, old, found.row, new, new_row)
     if table.log is not None and found.row != new_row:
         change_log.follow(batch, table.log, found.key, found.row)
-    return index_units, _follow_besides_indexes(batch, found, new, new_row, identity)
-
-
-def _follow_besides_indexes(
-    batch: WriteBatch, found: Found, new: Item | None, new_row: bytes | None, identity: dict[str, Any] | None
-) -> dict[str, float] | None:
-    table = found.table
     vector_bytes = None
     if table.vector_indexes:
         old = None if found.row is None else found.item
         vector_bytes = vector_rows.apply(batch, table, found.key, old, new)
+    _follow_besides_indexes(batch, found, new, new_row, identity)
+    return index_units, vector_bytes
+
+
+def _follow_besides_indexes(
+    batch: WriteBatch, found: Found, new: Item | None, new_row: bytes | None, identity: dict[str, Any] | None
+) -> None:
+    table = found.table
     if table.ttl_attribute is not None:
         old = None if found.row is None else found.item
         expiry_index.follow(batch, table, found.key, old, new)
@@ -281,16 +290,15 @@ def _follow_besides_indexes(
         row_versions.follow(batch, table.replication, found.key, new_row is None)
     for stream in table.recorded:
         stream_writer.write_record(batch, table, stream, found, new, new_row, identity)
-    return vector_bytes
 
 
 class BulkPut:
     """Puts of many items in one piece of work for the write queue, which has one request for them all.
 
-    An item is checked and encoded when it is added, on the caller's thread: its row, its row key and its index rows.
-    The writer's turn then only looks for the old row and puts what is ready, which takes a quarter of the time. If a
-    table has changed since the items were added, they are prepared again in the writer's turn, before the first one is
-    written.
+    An item is checked and encoded when it is added, on the caller's thread: its row, its row key, its index rows and
+    its vector rows. The writer's turn then only looks for the old row and puts what is ready, which takes a quarter of
+    the time. If a table has changed since the items were added, they are prepared again in the writer's turn, before
+    the first one is written.
 
     Items are put in the order in which they were added. The same key may occur twice; the last item remains. All are
     put or none: a damaged old row is found only in between, and then the queue aborts the transaction and fails this
