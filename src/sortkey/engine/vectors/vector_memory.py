@@ -51,7 +51,7 @@ ABSENT: Final = -1
 DENSE: Final = 4
 """A block is multiplied as a whole if one row of this many is wanted."""
 
-GRAPH_FROM: Final = 100_000
+GRAPH_FROM: Final = 20_000
 """Below, a search that compares with each vector is quick enough: 100,000 of 384 dimensions take about 10 ms."""
 MOST_UNCOVERED: Final = 20_000
 """A graph that lacks more vectors is not used yet."""
