@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sortkey.errors import DynamoDBError
 from sortkey.values import size
-from sortkey.values.attribute import compare, equal, measure_value, normalise_item, normalise_value
+from sortkey.values.attribute import FEWEST_NUMBERS, compare, equal, measure_value, normalise_item, normalise_value
 from tests.values.strategies import items, number_lists, number_texts, scalars, values
 
 
@@ -116,7 +116,7 @@ WRONG: list[Any] = [
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("place", [0, 7, 15])
 def test_a_wrong_element_of_a_long_list_is_rejected_as_alone(wrong: Any, place: int) -> None:
-    elements: list[Any] = [{"N": "0.5"} for _ in range(size.FEWEST_NUMBERS)]
+    elements: list[Any] = [{"N": "0.5"} for _ in range(FEWEST_NUMBERS)]
     elements[place] = wrong
     assert rejection({"L": elements}) == rejection({"L": [wrong]}) != ""
 

@@ -17,8 +17,6 @@ CONTAINER: Final = 3
 """A list or a map, even an empty one."""
 ELEMENT: Final = 1
 """Each element of a list or a map, in addition to its name and value."""
-FEWEST_NUMBERS: Final = 16
-"""A shorter list is not tried as a vector."""
 
 
 def text_size(text: str) -> int:
@@ -28,23 +26,6 @@ def text_size(text: str) -> int:
 def base64_size(text: str) -> int:
     """The decoded length of canonical base64, without decoding it."""
     return len(text) // 4 * 3 - text.count("=", -2)
-
-
-def numbers_size(elements: list[Any]) -> int:
-    """The size of a list's elements, if they look like the components of a vector: many, all of them numbers between
-    -10 and 10 in canonical form, and nothing else. 0 for any other list, which callers look at one by one."""
-    if len(elements) < FEWEST_NUMBERS:
-        return 0
-    first = elements[0]
-    # Most other lists differ here already.
-    if type(first) is not dict or type(text := first.get("N")) is not str or not number.small_sizes([text]):
-        return 0
-    if set(map(type, elements)) != {dict} or set(map(len, elements)) != {1}:
-        return 0
-    try:
-        return number.small_sizes([element["N"] for element in elements])
-    except (KeyError, TypeError):
-        return 0
 
 
 def value_size(value: Mapping[str, Any]) -> int:
@@ -61,7 +42,7 @@ def value_size(value: Mapping[str, Any]) -> int:
         case "M":
             return CONTAINER + ELEMENT * len(content) + item_size(content)
         case "L":
-            return CONTAINER + ELEMENT * len(content) + (numbers_size(content) or sum(map(value_size, content)))
+            return CONTAINER + ELEMENT * len(content) + sum(map(value_size, content))
         case "SS":
             return sum(map(text_size, content))
         case "NS":
