@@ -87,6 +87,8 @@ def _tuple_of_any_length(argument: Any, of: ConverterOf) -> Converter:
     def encode(values: Any) -> Value:
         if not isinstance(values, tuple):
             raise wrong_type("tuple", values)
+        if encode_one is encode_float:
+            return encode_floats(list(values))
         return {"L": [encode_one(value) for value in values]}
 
     return content_converter(encode, "L", lambda content: tuple(decode_one(each) for each in content))
