@@ -103,14 +103,29 @@ def test_members_without_binary_are_not_copied() -> None:
 
 def test_members_with_binary_are_copied_and_not_changed() -> None:
     unchanged = {"M": {"S": {"N": "1"}}}
-    members = {"Item": {"a": {"L": [{"S": "x"}, {"B": b"x"}]}, "b": unchanged}}
+    numbers = {"L": [{"N": "1"}, {"N": "2"}]}
+    members = {"Item": {"a": {"L": [{"N": "1"}, {"B": b"x"}]}, "b": unchanged, "c": numbers}}
     wire = to_dynamodb_json(members)
-    assert wire == {"Item": {"a": {"L": [{"S": "x"}, {"B": "eA=="}]}, "b": unchanged}}
+    assert wire == {"Item": {"a": {"L": [{"N": "1"}, {"B": "eA=="}]}, "b": unchanged, "c": numbers}}
     assert wire["Item"]["b"] is unchanged
-    assert members == {"Item": {"a": {"L": [{"S": "x"}, {"B": b"x"}]}, "b": unchanged}}
+    assert wire["Item"]["c"] is numbers
+    assert members == {"Item": {"a": {"L": [{"N": "1"}, {"B": b"x"}]}, "b": unchanged, "c": numbers}}
 
 
-@pytest.mark.parametrize("value", [None, (1,), 1.5, {"B": bytearray(b"x")}, {"S": b"x"}, {"L": [None]}, {"BS": [1]}])
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        (1,),
+        1.5,
+        {"B": bytearray(b"x")},
+        {"S": b"x"},
+        {"L": [None]},
+        {"BS": [1]},
+        {"L": [{"N": "1"}, {"N": 1.5}]},
+        {"L": [{"N": "1"}, None]},
+    ],
+)
 def test_other_types_are_left_to_botocore(value: object) -> None:
     with pytest.raises(NeedsBotocore):
         to_dynamodb_json({"a": value})

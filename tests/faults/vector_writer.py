@@ -11,9 +11,11 @@ from random import Random
 from typing import Any, Final
 
 import orjson
+import pytest
 
 import sortkey
 from sortkey.client import Client
+from sortkey.engine.vectors import vector_memory
 
 TABLE: Final = "vectors"
 DIMENSIONS: Final = 8
@@ -55,6 +57,20 @@ def numbers(draw: Random) -> list[Item]:
 def item(draw: Random, name: str) -> Item:
     made: Item = {"id": {"S": name}, "kind": {"S": draw.choice("ab")}}
     return made | {"vector": {"L": numbers(draw)}} if draw.random() < 0.8 else made
+
+
+def make_graphs(patch: pytest.MonkeyPatch) -> None:
+    """Graphs for as few vectors as these, made and kept again and again."""
+    patch.setattr(vector_memory, "GRAPH_FROM", 10)
+    patch.setattr(vector_memory, "BLOCK_ROWS", 16)
+    patch.setattr(vector_memory, "ADDED_FROM", 4)
+    patch.setattr(vector_memory, "SAVED_EVERY", 10)
+
+
+def main_with_graphs(path: str, seed: int, log: Connection) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        make_graphs(patch)
+        main(path, seed, log)
 
 
 def main(path: str, seed: int, log: Connection) -> None:

@@ -7,11 +7,14 @@ from copy import deepcopy
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from sortkey.errors import DynamoDBError
 from sortkey.values import size
-from sortkey.values.attribute import compare, equal, normalise_item, normalise_value
-from tests.values.strategies import items, values
+from sortkey.values.attribute import FEWEST_NUMBERS, compare, equal, measure_value, normalise_item, normalise_value
+from tests.values.strategies import items, number_lists, number_texts, scalars, values
 
 
 def meaning(value: dict[str, Any]) -> tuple[str, Any]:
@@ -79,3 +82,48 @@ def has_binary(value: dict[str, Any]) -> bool:
     ((tag, content),) = value.items()
     inner = content.values() if tag == "M" else content if tag == "L" else ()
     return tag in ("B", "BS") or any(map(has_binary, inner))
+
+
+# A vector is measured as a whole. One element of another kind, anywhere, and its elements are looked at one by one.
+@given(number_lists, st.none() | number_texts.map(lambda text: {"N": text}) | scalars, st.integers(0, 15))
+def test_a_long_list_is_what_its_elements_are(texts: list[str], other: dict[str, Any] | None, place: int) -> None:
+    elements: list[dict[str, Any]] = [{"N": text} for text in texts]
+    if other is not None:
+        elements[place] = other
+    walked, measured = measure_value({"L": elements})
+    alone = [measure_value(element) for element in elements]
+    assert walked == {"L": [element for element, _ in alone]}
+    assert measured == size.CONTAINER + sum(size.ELEMENT + each for _, each in alone)
+    assert measured == size.value_size(walked)
+
+
+WRONG: list[Any] = [
+    {"N": 1},
+    {"N": None},
+    {"N": "x"},
+    {"N": "1", "S": "1"},
+    {"X": "1"},
+    {},
+    "N",
+    None,
+    ["N"],
+    {"N": "1\n2"},
+    {"N": ""},
+    {"N": "1" * 39},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("place", [0, 7, 15])
+def test_a_wrong_element_of_a_long_list_is_rejected_as_alone(wrong: Any, place: int) -> None:
+    elements: list[Any] = [{"N": "0.5"} for _ in range(FEWEST_NUMBERS)]
+    elements[place] = wrong
+    assert rejection({"L": elements}) == rejection({"L": [wrong]}) != ""
+
+
+def rejection(value: Any) -> str:
+    try:
+        normalise_value(value)
+    except DynamoDBError as error:
+        return error.message
+    return ""

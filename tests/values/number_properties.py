@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sortkey.errors import ValidationException
 from sortkey.limits import NUMBER_DIGITS
 from sortkey.values import errors, number
-from tests.values.strategies import decimals, number_texts
+from tests.values.strategies import decimals, number_texts, small_numbers
 
 # Wide enough for the sum of the largest and the smallest number.
 WIDE = Context(prec=400, traps=[Inexact])
@@ -95,3 +95,22 @@ def test_size_counts_the_pairs_that_are_not_zero(decimal: Decimal) -> None:
     used = [index for index, pair in enumerate(pairs) if pair != "00"]
     count = used[-1] - used[0] + 1 if used else 0
     assert number.size(number.canonical(str(decimal))) == min(1 + count + (decimal < 0), 21)
+
+
+@given(
+    st.lists(small_numbers, min_size=1, max_size=6)
+    | st.lists(small_numbers | decimals.map(str).map(number.canonical), min_size=1, max_size=3)
+)
+def test_numbers_have_together_the_size_that_they_have_alone(texts: list[str]) -> None:
+    expected = sum(map(number.size, texts))
+    assert number.total_size(texts) in (expected, 0)
+    if all(len(text) < 20 for text in texts):
+        assert number.total_size(texts) == expected
+
+
+# A text that another canonical form would replace, or that is no number, is not measured. Nor are two in one text.
+@given(st.lists(number_texts | st.text("-0123.5\n", max_size=6), min_size=1, max_size=4))
+def test_only_canonical_texts_are_measured_together(texts: list[str]) -> None:
+    if number.total_size(texts):
+        assert [number.canonical(text) for text in texts] == texts
+        assert number.total_size(texts) == sum(map(number.size, texts))

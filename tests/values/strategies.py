@@ -8,6 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from sortkey.values import number
+
 
 def _number(sign: str, digits: str, exponent: int) -> Decimal:
     return Decimal(f"{sign}{digits[0]}.{digits[1:]}E{exponent}")
@@ -22,6 +24,14 @@ decimals = st.builds(
 """Every number that DynamoDB can hold."""
 
 number_texts = st.builds(format, decimals, st.sampled_from(["", "f", "e", "+"]))
+
+small_numbers = st.builds(
+    _number, st.sampled_from(["", "-"]), st.from_regex(r"[0-9]{1,38}", fullmatch=True), st.integers(-9, 1)
+).map(lambda decimal: number.canonical(str(decimal)))
+"""The canonical texts of numbers around those that vectors have."""
+
+number_lists = st.lists(small_numbers, min_size=16, max_size=24)
+"""Lists long enough to be taken for vectors."""
 
 # Lone surrogates are not characters.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

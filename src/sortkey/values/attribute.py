@@ -24,6 +24,8 @@ PREFIX_TYPES: Final = frozenset({"S", "B"})
 """Types whose values can begin with, or contain, another value of the type."""
 COMPARED_LETTERS: Final = 4096
 """Of base64, compared at a time; a multiple of four, so that each piece can be decoded by itself."""
+FEWEST_NUMBERS: Final = 16
+"""A shorter list is not tried as a vector."""
 SET_TYPES: Final = frozenset({"SS", "NS", "BS"})
 
 
@@ -180,6 +182,10 @@ class _Walk:
         if not isinstance(content, list):
             raise errors.wrong_type(errors.LIST, content)
         self.enter(len(content))
+        if len(content) >= FEWEST_NUMBERS and (numbers := _numbers_size(content)):
+            self.size += numbers
+            self.depth -= 1
+            return content
         copy: Any = None
         for index, value in enumerate(content):
             walked = self.value(value)
@@ -239,6 +245,21 @@ class _Walk:
             raise ValidationException(errors.NULL_MEMBER[tag])
         ordered = sorted(seen, key=order)
         return content if ordered == content else ordered
+
+
+def _numbers_size(elements: list[Any]) -> int:
+    """The size of a list's elements, if they look like the components of a vector: many, and all of them canonical
+    numbers. 0 for any other list, which callers look at one by one."""
+    first = elements[0]
+    # Most other lists differ here already.
+    if type(first) is not dict or type(text := first.get("N")) is not str or not number.total_size([text]):
+        return 0
+    if set(map(type, elements)) != {dict} or set(map(len, elements)) != {1}:
+        return 0
+    try:
+        return number.total_size([element["N"] for element in elements])
+    except (KeyError, TypeError):
+        return 0
 
 
 def _name_size(name: str) -> int:

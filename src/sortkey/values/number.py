@@ -30,6 +30,14 @@ _is_canonical_fast = re.compile(r"(?:0|-?[1-9][0-9]{0,37}|-?(?:0|[1-9][0-9]{0,18
 
 _is_plain_fraction = re.compile(r"[1-9][0-9]{0,17}\.[0-9]{0,17}[1-9]").fullmatch
 
+# Canonical and in range, a line each.
+_are_canonical = re.compile(
+    r"(?:0\n|-?[1-9][0-9]{0,37}\n|-?0\.[0-9]{0,36}[1-9]\n|-?[1-9][0-9]{0,18}\.[0-9]{0,18}[1-9]\n)++"
+).fullmatch
+
+# Of these, numbers between -10 and 10 whose size is not limited by _LARGEST_SIZE.
+_are_small = re.compile(r"(?:-?[0-9]\.[0-9]{0,35}[1-9]\n|-?[1-9]\n|0\n)++").fullmatch
+
 # Decimal would also accept blanks, underscores, the digits of other scripts, NaN and Infinity. Exponents of more than
 # ten digits are rejected here, before Decimal sees them.
 _is_number = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?0*\d{1,10})?", re.ASCII).fullmatch
@@ -166,3 +174,25 @@ def size(text: str) -> int:
         zeros = len(digits) - len(digits.strip("0"))
         pairs = (len(digits) + 1) // 2 - zeros // 2
     return min(pairs + 1 + (text[0] == "-"), _LARGEST_SIZE)
+
+
+def total_size(texts: list[str]) -> int:
+    """The size of all texts together, if all are canonical, and plain enough to see that at once; 0 otherwise.
+
+    Hundreds between -10 and 10, such as the components of a vector, take an eighth of the time of one by one.
+    """
+    lines = "\n".join(texts) + "\n"
+    if lines.count("\n") != len(texts):
+        return 0
+    if not _are_small(lines):
+        return sum(map(size, texts)) if _are_canonical(lines) else 0
+    # As `size` does: one byte, one for a minus sign, and one for every two digits of the fraction. This counts half of
+    # the text, rounded up, for a number below 1.
+    total = sum([(len(text) + 1 + (text[0] == "-")) >> 1 for text in texts])
+    # A digit before the point has a byte of its own unless it is 0; two zeros after it have none.
+    total += len(texts) - lines.count("0.") - lines.count("0\n")
+    zeros = "0.00"
+    while found := lines.count(zeros):
+        total -= found
+        zeros += "00"
+    return total

@@ -99,7 +99,7 @@ def row_key_to_put(table: Table, new: Normalised) -> bytes:
 
 
 class PreparedPut(msgspec.Struct, gc=False):
-    """A new item as its row, and its index rows: what follows from the item alone.
+    """A new item as its row, its index rows and its vector rows: what follows from the item alone.
 
     Many are made at once, so the garbage collector does not look at them. The item itself is kept only on request: it
     takes ten times as much memory, and few puts need it again.
@@ -110,6 +110,7 @@ class PreparedPut(msgspec.Struct, gc=False):
     row: bytes
     size: int
     index_rows: index_rows.FlatRows
+    vector_rows: vector_rows.VectorRows
     item: Item | None
 
     def for_table(self, table: Table) -> PreparedPut:
@@ -120,14 +121,13 @@ class PreparedPut(msgspec.Struct, gc=False):
 def prepare_put(table: Table, new: Normalised, keeps_item: bool = False) -> PreparedPut:
     """Raises what a put of the item raises."""
     item = new.item if keeps_item else None
-    if not table.indexes:
-        # Vector rows are made in the writer's turn.
-        key = row_key_to_put(table, new)
-        return PreparedPut(table, key, stored_item.encode(key, *new), new.size, (), item)
-    prefixes = None if table.local_indexes or table.vector_indexes else index_rows.fast_prefixes(table, new.item)
+    special = not table.indexes or table.local_indexes or table.vector_indexes
+    prefixes = None if special else index_rows.fast_prefixes(table, new.item)
     key = row_key_to_put(table, new) if prefixes is None else row_key_in_item(table, new.item)
     row = stored_item.encode(key, *new)
-    return PreparedPut(table, key, row, new.size, index_rows.rows_of(table, key, new.item, row, prefixes), item)
+    indexed = index_rows.rows_of(table, key, new.item, row, prefixes) if table.indexes else ()
+    vectors = vector_rows.rows_of(table, key, new.item) if table.vector_indexes else ()
+    return PreparedPut(table, key, row, new.size, indexed, vectors, item)
 
 
 def check_local_size(table: Table, new: Normalised, message: str) -> None:
@@ -226,7 +226,10 @@ def put_prepared(batch: WriteBatch, put: PreparedPut, found: Found | None = None
         units += index_rows.insert_all(batch, table, put.index_rows)
     if table.log is not None and found.row != put.row:
         change_log.follow(batch, table.log, found.key, found.row)
-    if table.recorded or table.ttl_attribute is not None or table.vector_indexes:
+    if table.vector_indexes:
+        old = None if found.row is None else found.item
+        vector_rows.replace_all(batch, found.key, old, put.vector_rows)
+    if table.recorded or table.ttl_attribute is not None or table.replication is not None:
         new = stored_item.decode(put.row) if put.item is None else put.item
         _follow_besides_indexes(batch, found, new, put.row, None)
     return units
@@ -269,17 +272,18 @@ def _follow(
         index_units = index_rows.apply(batch, table, found.key, old, found.row, new, new_row)
     if table.log is not None and found.row != new_row:
         change_log.follow(batch, table.log, found.key, found.row)
-    return index_units, _follow_besides_indexes(batch, found, new, new_row, identity)
-
-
-def _follow_besides_indexes(
-    batch: WriteBatch, found: Found, new: Item | None, new_row: bytes | None, identity: dict[str, Any] | None
-) -> dict[str, float] | None:
-    table = found.table
     vector_bytes = None
     if table.vector_indexes:
         old = None if found.row is None else found.item
         vector_bytes = vector_rows.apply(batch, table, found.key, old, new)
+    _follow_besides_indexes(batch, found, new, new_row, identity)
+    return index_units, vector_bytes
+
+
+def _follow_besides_indexes(
+    batch: WriteBatch, found: Found, new: Item | None, new_row: bytes | None, identity: dict[str, Any] | None
+) -> None:
+    table = found.table
     if table.ttl_attribute is not None:
         old = None if found.row is None else found.item
         expiry_index.follow(batch, table, found.key, old, new)
@@ -287,16 +291,15 @@ def _follow_besides_indexes(
         row_versions.follow(batch, table.replication, found.key, new_row is None)
     for stream in table.recorded:
         stream_writer.write_record(batch, table, stream, found, new, new_row, identity)
-    return vector_bytes
 
 
 class BulkPut:
     """Puts of many items in one piece of work for the write queue, which has one request for them all.
 
-    An item is checked and encoded when it is added, on the caller's thread: its row, its row key and its index rows.
-    The writer's turn then only looks for the old row and puts what is ready, which takes a quarter of the time. If a
-    table has changed since the items were added, they are prepared again in the writer's turn, before the first one is
-    written.
+    An item is checked and encoded when it is added, on the caller's thread: its row, its row key, its index rows and
+    its vector rows. The writer's turn then only looks for the old row and puts what is ready, which takes a quarter of
+    the time. If a table has changed since the items were added, they are prepared again in the writer's turn, before
+    the first one is written.
 
     Items are put in the order in which they were added. The same key may occur twice; the last item remains. All are
     put or none: a damaged old row is found only in between, and then the queue aborts the transaction and fails this

@@ -10,7 +10,7 @@ short: whoever is further behind reads the rows again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import orjson
@@ -61,14 +61,26 @@ def text_in(index: VectorIndex, row: bytes) -> bytes:
     return row[HEADER_BYTES + index.vector_bytes : -SEAL_BYTES]
 
 
+VectorRows = Sequence[tuple[VectorIndex, VectorRow | None]]
+"""Of one item."""
+
+
+def rows_of(table: Table, row_key: bytes, item: Item | None) -> VectorRows:
+    """What each vector index that covers the item should hold for it."""
+    indexes = [index for index in table.vector_indexes.values() if index.reaches(row_key)]
+    return [(index, None if item is None else row_of(index, item, row_key)) for index in indexes]
+
+
 def apply(batch: WriteBatch, table: Table, row_key: bytes, old: Item | None, new: Item | None) -> dict[str, float]:
     """Change the item's rows in every vector index; returns the bytes written to each."""
+    return replace_all(batch, row_key, old, rows_of(table, row_key, new))
+
+
+def replace_all(batch: WriteBatch, row_key: bytes, old: Item | None, rows: VectorRows) -> dict[str, float]:
+    """The same, with the new item's rows."""
     written: dict[str, float] = {}
-    for index in table.vector_indexes.values():
-        if not index.reaches(row_key):
-            continue
+    for index, after in rows:
         before = None if old is None else row_of(index, old, row_key)
-        after = None if new is None else row_of(index, new, row_key)
         size = _replace(batch, index, before, after)
         if size:
             written[index.name] = float(max(size, FEWEST_BYTES))

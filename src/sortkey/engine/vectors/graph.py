@@ -39,7 +39,7 @@ KEY_BYTES: Final = PARTITION_BYTES + OWNER_BYTES
 GONE: Final = bytes(KEY_BYTES)
 METRICS: Final = {COSINE: ("cos", "i8"), EUCLIDEAN: ("l2sq", "bf16"), DOT_PRODUCT: ("ip", "bf16")}
 """Of usearch, and the numbers that it keeps: the exact scores come from the rows."""
-EXPANSION: Final = 128
+EXPANSION: Final = 64
 """How many vectors an insert or a search considers at once; more find more, and take longer."""
 SPARE: Final = 4
 """Candidates for each result that is wanted."""

@@ -28,6 +28,8 @@ from sortkey.model.fields.converter import (
     Converter,
     Value,
     content_converter,
+    encode_float,
+    encode_floats,
     other_form,
     set_content,
     wrong_type,
@@ -53,6 +55,8 @@ def _list(arguments: tuple[Any, ...], of: ConverterOf) -> Converter:
     def encode(values: Any) -> Value:
         if not isinstance(values, list):
             raise wrong_type("list", values)
+        if encode_one is encode_float:
+            return encode_floats(values)
         return {"L": [encode_one(value) for value in values]}
 
     return content_converter(encode, "L", lambda content: [decode_one(each) for each in content])
@@ -83,6 +87,8 @@ def _tuple_of_any_length(argument: Any, of: ConverterOf) -> Converter:
     def encode(values: Any) -> Value:
         if not isinstance(values, tuple):
             raise wrong_type("tuple", values)
+        if encode_one is encode_float:
+            return encode_floats(list(values))
         return {"L": [encode_one(value) for value in values]}
 
     return content_converter(encode, "L", lambda content: tuple(decode_one(each) for each in content))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Generic, Literal, Never, TypeVar, overload
 
 import msgspec
+import orjson
 
 from sortkey.limits import VECTOR_DIMENSIONS, VECTOR_FILTERS, VECTOR_RESULTS
 from sortkey.model.errors import DeclarationError, NoAccessPath, shown, suggestion
@@ -201,7 +202,7 @@ class VectorPath(msgspec.Struct, Generic[T_co], frozen=True):
     def request(self, vector: Sequence[float], k: int) -> dict[str, Any]:
         """The SearchVectors, in boto3's shape. Raises ValueError for a vector that the index cannot be searched for."""
         request = self.search(k)
-        request["SearchVector"] = [{"N": repr(number)} for number in _numbers(self, vector)]
+        request["SearchVector"] = [{"N": text} for text in _texts(_numbers(self, vector))]
         return request
 
     def search(self, k: int) -> dict[str, Any]:
@@ -225,6 +226,12 @@ def _numbers(path: VectorPath[Any], vector: Any) -> list[float]:
     if len(given) != path.layout.dimensions:
         raise ValueError(f"{path.name} has {path.layout.dimensions} dimensions, but the vector has {len(given)}")
     return [float(number) for number in given]
+
+
+def _texts(numbers: list[float]) -> list[str]:
+    """Their reprs, in a tenth of the time; of one that is not finite, too, which the store rejects."""
+    text = orjson.dumps(numbers).decode()
+    return [repr(number) for number in numbers] if "n" in text else text[1:-1].split(",")
 
 
 def vector_declarations(owner: type) -> dict[str, VectorIndex]:
