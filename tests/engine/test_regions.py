@@ -6,17 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from sortkey.clock import ManualClock
 from sortkey.engine.check.database_check import check_database
 from sortkey.engine.database import Database
+from sortkey.engine.operations.fast_path import FAST_WRITES
 from sortkey.engine.regions import Regions
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables import row_versions
 from sortkey.errors import DynamoDBError
 from sortkey.storage import StorageError
-from tests.engine.operations.table_shapes import attributes, index, table
+from tests.engine.operations.table_shapes import attributes, index, key_schema, table
 
 EU, US, AP = "eu-west-1", "us-east-1", "ap-south-1"
 NAMES = (EU, US, AP)
@@ -98,6 +100,35 @@ def test_a_write_arrives_in_every_region(world: World) -> None:
     assert world.values(EU) == {}
     world.regions.settle()
     assert [world.values(name) for name in NAMES] == [{"1": "hello"}] * 3
+
+
+# A put that only the replicas follow: neither an index nor a stream nor TTL asks for more than the row.
+def test_a_write_on_the_fast_path_arrives_in_every_region(world: World) -> None:
+    definition = table(KeySchema=key_schema("p"), AttributeDefinitions=attributes(p="S"))
+    world.call(EU, "CreateTable", **definition)
+    for region in (US, AP):
+        world.add(region)
+        world.regions.settle()
+    database = world.regions.databases[US]
+    database.call("Scan", {"TableName": "orders"})
+    for operation, members in (
+        ("PutItem", {"Item": {"p": {"S": "1"}, "v": {"S": "hello"}}}),
+        (
+            "UpdateItem",
+            {
+                "Key": {"p": {"S": "1"}},
+                "UpdateExpression": "SET v = :v",
+                "ExpressionAttributeValues": {":v": {"S": "bye"}},
+            },
+        ),
+    ):
+        work = FAST_WRITES[operation](database, orjson.dumps({"TableName": "orders"} | members))
+        assert work is not None
+        database.store.write(work)
+        world.pass_time(0.001)
+        world.regions.settle()
+        assert len({tuple(world.values(name).items()) for name in NAMES}) == 1
+    assert world.values(EU) == {"1": "bye"}
 
 
 def test_rows_from_before_a_replica_arrive_in_it(world: World) -> None:

@@ -229,7 +229,7 @@ def put_prepared(batch: WriteBatch, put: PreparedPut, found: Found | None = None
     if table.vector_indexes:
         old = None if found.row is None else found.item
         vector_rows.replace_all(batch, found.key, old, put.vector_rows)
-    if table.recorded or table.ttl_attribute is not None or table.replication is not None:
+    if table.recorded or table.ttl_attribute is not None:
         new = stored_item.decode(put.row) if put.item is None else put.item
         _follow_besides_indexes(batch, found, new, put.row, None)
     return units
