@@ -102,7 +102,7 @@ def test_a_write_arrives_in_every_region(world: World) -> None:
     assert [world.values(name) for name in NAMES] == [{"1": "hello"}] * 3
 
 
-# A put that only the replicas follow: neither an index nor a stream nor TTL asks for more than the row.
+# The fast path takes writes into tables with replicas, too.
 def test_a_write_on_the_fast_path_arrives_in_every_region(world: World) -> None:
     definition = table(KeySchema=key_schema("p"), AttributeDefinitions=attributes(p="S"))
     world.call(EU, "CreateTable", **definition)
