@@ -10,6 +10,7 @@ import pytest
 
 import sortkey
 from sortkey.cli.main import main
+from sortkey.copies.fences import RowFences
 
 
 def notes(folder: Path, count: int = 20) -> Path:
@@ -145,3 +146,14 @@ def test_a_dry_run_tells_what_would_be_refused(source: Path, target: Path, capsy
     notes(target, 1)
     assert main(["copy", str(source), str(target), "--dry-run"]) == 2
     assert capsys.readouterr().err.startswith("sortkey copy: table notes has rows in the target; drop it there")
+
+
+# DynamoDB refuses nothing, so the command may not say so.
+def test_a_store_without_fences_refuses_no_writes(
+    source: Path, target: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sortkey.cli.copy.fences_of", RowFences)
+    assert main(["copy", str(source), str(target), "--cut-over"]) == 0
+    out, errors = capsys.readouterr()
+    assert "Sortkey's clients refuse writes: moved to" in out
+    assert "has no fences: Sortkey's clients stop writing, others do not" in errors

@@ -306,6 +306,26 @@ def test_a_move_of_several_tables_goes_on(
         source.put_item(TableName="returns", Item=order(1))
 
 
+# What was written before the fence is then not in the target.
+def test_an_interrupt_at_the_fence_lifts_it(source: Client, target: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders(source, rows=10)
+    stopping = threading.Event()
+    close = TagFences.close
+
+    def interrupted(fences: TagFences, tables: Sequence[TableShape]) -> None:
+        source.put_item(TableName="orders", Item=order(5000))
+        close(fences, tables)
+        stopping.set()
+
+    monkeypatch.setattr(TagFences, "close", interrupted)
+    with pytest.raises(Stopped):
+        StoreCopy(source, target, Options(), Notes(), stopping).run("there")
+    monkeypatch.undo()
+    source.put_item(TableName="orders", Item=order(5001))
+    assert StoreCopy(source, target, Options(), Notes(), threading.Event()).run("there").fenced_seconds is not None
+    assert rows(target) == rows(source)
+
+
 def test_nothing_is_made_if_one_table_is_refused(source: Client, target: Client, copy: Make) -> None:
     orders(source, "orders", rows=10)
     orders(source, "returns", rows=10)

@@ -142,7 +142,8 @@ def _run(
                     "Stop them yourself, for instance by a resource policy that denies writes"
                 )
             report = copy.run(arguments.target if arguments.cut_over else None)
-    return _show(report, arguments.target)
+    who = "the source refuses" if fences_of(source).is_exact else "Sortkey's clients refuse"
+    return _show(report, f"{who} writes: moved to {arguments.target}")
 
 
 def _unfence(source: Client, shapes: Sequence[TableShape]) -> int:
@@ -166,12 +167,10 @@ def _estimate(
     return 0
 
 
-def _show(report: Report, target: str) -> int:
+def _show(report: Report, moved: str) -> int:
     lines = [f"{report.rows:,} rows compared, {report.changes:,} changes applied in {report.seconds:.1f} s"]
     if report.fenced_seconds is not None:
-        lines.append(
-            f"writers were fenced for {report.fenced_seconds:.3f} s; the source refuses writes: moved to {target}"
-        )
+        lines.append(f"writers were fenced for {report.fenced_seconds:.3f} s; {moved}")
     if report.differences:
         lines.append(f"{counted(len(report.differences), 'difference')}:")
         lines += [f"  {difference}" for difference in report.differences[:SHOWN]]
