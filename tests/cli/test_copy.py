@@ -10,6 +10,7 @@ import pytest
 
 import sortkey
 from sortkey.cli.main import main
+from sortkey.copies.fences import RowFences
 
 
 def notes(folder: Path, count: int = 20) -> Path:
@@ -105,6 +106,8 @@ def test_a_part(source: Path, target: Path) -> None:
         (["nowhere", "TARGET"], "there is no store in nowhere; sortkey serve and sortkey db create one"),
         (["SOURCE", "TARGET", "--verify"], "there is no store in "),
         (["SOURCE", "TARGET", "--tables", "x"], "there is no table x; those of the source: notes"),
+        (["SOURCE", "FILE"], "cannot use "),
+        (["SOURCE", "TARGET", "--anonymise", "text", "--anonymise-key", "FOLDER"], "cannot use "),
         (["SOURCE", "TARGET", "--where", "text ="], "--where 'text =' is no condition: "),
         (["SOURCE", "TARGET", "--anonymise", "text"], "--anonymise needs --anonymise-key FILE: "),
         (["SOURCE", "TARGET", "--cut-over", "--no-stream"], "a cut-over needs all rows as they are, and the stream: "),
@@ -113,7 +116,44 @@ def test_a_part(source: Path, target: Path) -> None:
 def test_wrong_arguments(
     source: Path, target: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    places = {"SOURCE": str(source), "TARGET": str(target)}
+    file, folder = target.parent / "file", target.parent / "folder"
+    file.touch()
+    folder.mkdir()
+    places = {"SOURCE": str(source), "TARGET": str(target), "FILE": str(file), "FOLDER": str(folder)}
     assert main(["copy", *(places.get(each, each) for each in arguments)]) == 2
     assert capsys.readouterr().err.startswith(f"sortkey copy: {message}")
     assert not target.exists() or "--no-stream" in arguments
+
+
+# An empty variable of a shell is not the wish to copy everything.
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tables", ""], "argument --tables: '' names no table"),
+        (["--rate", "quick"], "argument --rate: 'quick' is not a number of units a second, more than 0"),
+        (["--rate", "0"], "argument --rate: '0' is not a number of units a second, more than 0"),
+    ],
+)
+def test_wrong_values(
+    source: Path, target: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["copy", str(source), str(target), *arguments])
+    assert capsys.readouterr().err == f"sortkey copy: {message} (see sortkey copy --help)\n"
+
+
+def test_a_dry_run_tells_what_would_be_refused(source: Path, target: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    notes(target, 1)
+    assert main(["copy", str(source), str(target), "--dry-run"]) == 2
+    assert capsys.readouterr().err.startswith("sortkey copy: table notes has rows in the target; drop it there")
+
+
+# DynamoDB refuses nothing, so the command may not say so.
+def test_a_store_without_fences_refuses_no_writes(
+    source: Path, target: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sortkey.cli.copy.fences_of", RowFences)
+    assert main(["copy", str(source), str(target), "--cut-over"]) == 0
+    out, errors = capsys.readouterr()
+    assert "Sortkey's clients refuse writes: moved to" in out
+    assert "has no fences: Sortkey's clients stop writing, others do not" in errors

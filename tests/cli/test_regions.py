@@ -108,4 +108,6 @@ def test_what_cannot_be_combined(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "without --kinesis" in refused(capsys, "db", "--regions", both, "--kinesis", str(tmp_path))
     assert "needs --regions" in refused(capsys, "db", "--memory", "--region-lag", "1")
     assert "takes a number of seconds" in refused(capsys, "regions", "lag", "soon")
+    assert "takes a number of seconds" in refused(capsys, "regions", "lag", "nan")
+    assert "'here' is not an endpoint" in refused(capsys, "regions", "show", "--endpoint", "here")
     assert "does not answer" in refused(capsys, "regions", "show", "--endpoint", "http://127.0.0.1:1")

@@ -98,3 +98,21 @@ def test_a_service_names_its_re_keying(tmp_path: Path, capsys: pytest.CaptureFix
     given = ["boosts", "--config", str(config), "--store", str(tmp_path / "data")]
     assert main(["rekey", "start", *given, "--name", "boosts-v3"]) == 2
     assert "has no re-keying 'boosts-v3'; it has boosts-v2" in capsys.readouterr().err
+
+
+# The tables of the re-keying are made by its start, and by the service.
+def test_before_the_start_there_may_be_no_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "boosts.toml"
+    config.write_text('[boosts]\ndesign = "v1"\nmoving_to = "v2"\n')
+    with sk.client(tmp_path / "data"):
+        pass
+    given = ["boosts", "--config", str(config), "--store", str(tmp_path / "data")]
+    assert main(["rekey", "status", *given]) == 0
+    assert capsys.readouterr().out == "boosts-v2: not started\n"
+    assert main(["rekey", "switch", *given]) == 2
+    assert capsys.readouterr().err == (
+        "sortkey rekey: boosts-v2: not started in this store; sortkey rekey start begins it\n"
+    )
+    for action in (["check"], ["back"], ["finish", "--yes"]):
+        assert main(["rekey", *action, *given]) == 1
+        assert "the re-keying boosts-v2 was not started in this store; start it first" in capsys.readouterr().err

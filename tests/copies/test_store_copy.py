@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -17,6 +17,7 @@ from sortkey.copies.fences import TagFences
 from sortkey.copies.row_form import Selection
 from sortkey.copies.row_writer import Stopped
 from sortkey.copies.store_copy import Options, StoreCopy, tables_to_copy
+from sortkey.copies.table_shape import TableShape
 
 Make = Callable[..., StoreCopy]
 
@@ -271,8 +272,75 @@ def test_it_continues_where_it_was_stopped(source: Client, monkeypatch: pytest.M
 def test_a_table_that_has_moved_is_not_copied_again(source: Client, copy: Make) -> None:
     orders(source)
     copy().run("there")
-    with pytest.raises(CopyRefused, match="has rows in the target"):
+    with pytest.raises(CopyRefused, match="table orders has moved: its fence stands"):
         copy().run("there")
+    # Dropping the table in the target, as for another copy, would lose what was written there since.
+    with pytest.raises(CopyRefused, match="table orders has moved: its fence stands"):
+        copy().run()
+
+
+# The command was killed while it told the writers: some know, and the others go on writing.
+def test_a_move_of_several_tables_goes_on(
+    source: Client, target: Client, copy: Make, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders(source, "orders", rows=10)
+    orders(source, "returns", rows=10)
+    move = TagFences.move
+
+    def move_one(fences: TagFences, tables: Sequence[TableShape], to: str) -> None:
+        move(fences, tables[:1], to)
+        kill()
+
+    monkeypatch.setattr(TagFences, "move", move_one)
+    monkeypatch.setattr(TagFences, "lift", lambda *_: None)
+    with pytest.raises(Killed):
+        copy().run("there")
+    monkeypatch.undo()
+    arn = source.describe_table(TableName="returns")["Table"]["TableArn"]
+    source.untag_resource(ResourceArn=arn, TagKeys=["sortkey:fence"])
+    source.put_item(TableName="returns", Item=order(5000))
+    assert copy().run("there").fenced_seconds is not None
+    assert notes.lines == ["moved already, and left alone: orders"]
+    assert rows(target, "returns") == rows(source, "returns")
+    with pytest.raises(source.exceptions.TableMovedException):
+        source.put_item(TableName="returns", Item=order(1))
+
+
+# What was written before the fence is then not in the target.
+def test_an_interrupt_at_the_fence_lifts_it(source: Client, target: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders(source, rows=10)
+    stopping = threading.Event()
+    close = TagFences.close
+
+    def interrupted(fences: TagFences, tables: Sequence[TableShape]) -> None:
+        source.put_item(TableName="orders", Item=order(5000))
+        close(fences, tables)
+        stopping.set()
+
+    monkeypatch.setattr(TagFences, "close", interrupted)
+    with pytest.raises(Stopped):
+        StoreCopy(source, target, Options(), Notes(), stopping).run("there")
+    monkeypatch.undo()
+    source.put_item(TableName="orders", Item=order(5001))
+    assert StoreCopy(source, target, Options(), Notes(), threading.Event()).run("there").fenced_seconds is not None
+    assert rows(target) == rows(source)
+
+
+def test_nothing_is_made_if_one_table_is_refused(source: Client, target: Client, copy: Make) -> None:
+    orders(source, "orders", rows=10)
+    orders(source, "returns", rows=10)
+    orders(target, "returns", rows=1)
+    with pytest.raises(CopyRefused, match="table returns has rows in the target"):
+        copy().check()
+    with pytest.raises(CopyRefused, match="table returns has rows in the target"):
+        copy().run()
+    assert target.list_tables()["TableNames"] == ["returns"]
+
+
+def test_an_empty_table_shows_no_rows(source: Client, copy: Make, notes: Notes) -> None:
+    orders(source, rows=0)
+    assert copy().run().rows == 0
+    assert [part for part in notes.parts if " 0 of 0 " not in part] == []
 
 
 # The command was killed after it had noted the move, and before it told the writers.

@@ -202,6 +202,42 @@ def test_deleted_rows_are_forgotten_when_every_region_knows(world: World) -> Non
     assert world.kept_versions() == dict.fromkeys(NAMES, 1)
 
 
+# The deletion is the oldest write that waits for the region that is cut off, and everybody has written since.
+def test_a_deletion_that_waits_is_not_forgotten(world: World) -> None:
+    world.replicate_orders()
+    world.put(EU, "1", "x")
+    world.regions.settle()
+    world.regions.cut(EU, US)
+    world.delete(US, "1")
+    for name in NAMES:
+        world.put(name, f"of {name}", "y")
+    world.regions.settle()
+    world.regions.heal()
+    world.regions.settle()
+    assert ["1" in world.values(name) for name in NAMES] == [False] * 3
+
+
+# It is behind a newer write in the queue of the new region, which has got the row from a region that had it still.
+def test_a_deletion_from_before_a_replica_is_not_forgotten(world: World) -> None:
+    world.replicate_orders(US)
+    world.put(EU, "1", "x")
+    world.regions.settle()
+    world.regions.cut(EU, US)
+    world.delete(EU, "1")
+    world.add(AP)
+    world.put(EU, "2", "y")
+    while world.regions.replicate(lag=10):
+        pass
+    assert "1" in world.values(AP)
+    world.regions.cut(EU, AP)
+    world.put(AP, "3", "z")
+    world.regions.heal(EU, US)
+    world.regions.settle()
+    world.regions.heal()
+    world.regions.settle()
+    assert ["1" in world.values(name) for name in NAMES] == [False] * 3
+
+
 # A region whose clock is an hour ahead has written; what is written after that, elsewhere, must not be lost.
 def test_who_has_seen_a_write_overwrites_it_whatever_the_clocks_say(world: World) -> None:
     world.replicate_orders()

@@ -104,6 +104,17 @@ def duration(text: str) -> float:
     return float(int(found[1]) * _UNITS[found[2]])
 
 
+def rate(text: str) -> float:
+    """Units a second."""
+    try:
+        units = float(text)
+    except ValueError:
+        units = 0.0
+    if not units > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of units a second, more than 0")
+    return units
+
+
 def announce(url: str) -> None:
     """On stdout, once, as soon as a server takes requests."""
     sys.stdout.write(f"ready {url}\n")

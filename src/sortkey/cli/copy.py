@@ -16,13 +16,13 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from sortkey.cli.arguments import Parser, print_error
+from sortkey.cli.arguments import Parser, print_error, rate
 from sortkey.cli.progress import Bars
 from sortkey.client import client
 from sortkey.client.interface import Client
@@ -62,7 +62,7 @@ def add_arguments(command: Parser) -> None:
         type=Path,
         help="the key that decides the pseudonyms; made if it is missing",
     )
-    command.add_argument("--rate", metavar="UNITS", type=_rate, help="write units a second, at most (no limit)")
+    command.add_argument("--rate", metavar="UNITS", type=rate, help="write units a second, at most (no limit)")
     command.add_argument(
         "--no-stream", action="store_true", help="do not apply changes: those that are made meanwhile are missed"
     )
@@ -85,19 +85,19 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.verify:
             target.require_existing()
         selection = _selection(arguments)
-    except (ValueError, CopyRefused, OSError) as error:
+    except (ValueError, CopyRefused) as error:
         return print_error(COMMAND, str(error))
     options = Options(arguments.tables, selection, arguments.rate, not arguments.no_stream)
     stopping = threading.Event()
     try:
-        with client(source.url) as origin, _stopped_by_signals(stopping):
+        with _opened(source.url) as origin, _stopped_by_signals(stopping):
             # First, so that no folder is made for what is refused.
             shapes = tables_to_copy(origin, options.tables)
             if arguments.unfence:
                 return _unfence(origin, shapes)
-            with client("memory:" if arguments.dry_run and target.path is not None else target.url) as goal:
+            with _opened("memory:" if arguments.dry_run and not _exists(target) else target.url) as goal:
                 if arguments.dry_run:
-                    return _show_estimate(origin, goal, shapes, options)
+                    return _estimate(origin, goal, shapes, options, stopping)
                 return _run(arguments, origin, goal, options, stopping)
     except CopyRefused as error:
         return print_error(COMMAND, str(error))
@@ -110,6 +110,22 @@ def run(arguments: argparse.Namespace) -> int:
     except (BotoCoreError, ClientError, StorageError) as error:
         print_error(COMMAND, f"{' '.join(str(error).split())} (the same command continues the copy)")
         return 1
+
+
+def _opened(url: str) -> Client:
+    try:
+        return client(url)
+    except StorageError as error:
+        raise CopyRefused(str(error)) from error
+
+
+def _exists(store: StoreAddress) -> bool:
+    """Whether opening it makes nothing."""
+    try:
+        store.require_existing()
+    except ValueError:
+        return False
+    return True
 
 
 def _run(
@@ -126,7 +142,8 @@ def _run(
                     "Stop them yourself, for instance by a resource policy that denies writes"
                 )
             report = copy.run(arguments.target if arguments.cut_over else None)
-    return _show(report, arguments.target)
+    who = "the source refuses" if fences_of(source).is_exact else "Sortkey's clients refuse"
+    return _show(report, f"{who} writes: moved to {arguments.target}")
 
 
 def _unfence(source: Client, shapes: Sequence[TableShape]) -> int:
@@ -135,7 +152,11 @@ def _unfence(source: Client, shapes: Sequence[TableShape]) -> int:
     return 0
 
 
-def _show_estimate(source: Client, target: Client, shapes: Sequence[TableShape], options: Options) -> int:
+def _estimate(
+    source: Client, target: Client, shapes: Sequence[TableShape], options: Options, stopping: threading.Event
+) -> int:
+    with Bars(COMMAND) as bars:
+        StoreCopy(source, target, options, bars, stopping).check()
     about = estimate(shapes, options.rate, source.capabilities(), target.capabilities())
     part = " (before --where)" if options.selection.where is not None else ""
     sys.stdout.write(
@@ -146,12 +167,10 @@ def _show_estimate(source: Client, target: Client, shapes: Sequence[TableShape],
     return 0
 
 
-def _show(report: Report, target: str) -> int:
+def _show(report: Report, moved: str) -> int:
     lines = [f"{report.rows:,} rows compared, {report.changes:,} changes applied in {report.seconds:.1f} s"]
     if report.fenced_seconds is not None:
-        lines.append(
-            f"writers were fenced for {report.fenced_seconds:.3f} s; the source refuses writes: moved to {target}"
-        )
+        lines.append(f"writers were fenced for {report.fenced_seconds:.3f} s; {moved}")
     if report.differences:
         lines.append(f"{counted(len(report.differences), 'difference')}:")
         lines += [f"  {difference}" for difference in report.differences[:SHOWN]]
@@ -196,25 +215,24 @@ def _selection(arguments: argparse.Namespace) -> Selection:
 
 def _run_key(path: Path) -> bytes:
     try:
-        with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        with (
+            suppress(FileExistsError),
+            open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file,
+        ):
             file.write(secrets.token_bytes(KEY_BYTES))
-    except FileExistsError:
-        pass
-    key = path.read_bytes()
+        key = path.read_bytes()
+    except OSError as error:
+        raise CopyRefused(f"cannot use {path} as the key of pseudonyms: {error.strerror}") from error
     if len(key) < KEY_BYTES // 2:
         raise CopyRefused(f"{path} is too short for a key: {len(key)} bytes")
     return key
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _rate(text: str) -> float:
-    rate = float(text)
-    if not rate > 0:
-        raise argparse.ArgumentTypeError("must be more than 0")
-    return rate
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise argparse.ArgumentTypeError(f"{text!r} names no table")
+    return names
 
 
 @contextmanager

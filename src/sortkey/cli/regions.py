@@ -41,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
             try:
                 (seconds,) = values
                 order = {"lag": float(seconds)}
+                json.dumps(order, allow_nan=False)
             except ValueError:
                 return print_error("regions", "lag takes a number of seconds: sortkey regions lag 0.5")
         case _ if values:
@@ -50,7 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
         case _:
             order = None
     body = None if order is None else json.dumps(order).encode()
-    request = urllib.request.Request(f"{arguments.endpoint.rstrip('/')}/regions", body)
+    try:
+        request = urllib.request.Request(f"{arguments.endpoint.rstrip('/')}/regions", body)
+    except ValueError:
+        return print_error("regions", f"{arguments.endpoint!r} is not an endpoint, such as http://127.0.0.1:8000")
     try:
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:
             state = json.load(answer)

@@ -26,6 +26,7 @@ from sortkey.cli.arguments import (
     add_store_argument,
     import_user_module,
     print_error,
+    rate,
 )
 from sortkey.cli.progress import Bars
 from sortkey.cli.services import add_service_argument, existing_store, service_with, settings_of
@@ -66,7 +67,7 @@ def add_arguments(command: Parser) -> None:
     command.add_argument("--name", metavar="NAME", help="which re-keying, if the service has several")
     add_store_argument(command)
     add_config_argument(command)
-    command.add_argument("--rate", metavar="UNITS", type=float, help="read at most so many units a second")
+    command.add_argument("--rate", metavar="UNITS", type=rate, help="read at most so many units a second")
     command.add_argument("--dry-run", action="store_true", help="finish: only compare, and count the old rows")
     command.add_argument("--yes", action="store_true", help="finish: do not ask")
 
@@ -174,6 +175,10 @@ class Work:
         return 1 if found.different else 0
 
     async def switch(self) -> int:
+        # Else it would wait for feeds of tables that nobody has made.
+        status = await self._rekey.status(self._session)
+        if status.flag is None:
+            raise BadSettings(f"{status} in this store; sortkey rekey start begins it")
         followed = await self._followers()
         async with AsyncExitStack() as stack:
             follower = await stack.enter_async_context(Follower(self._session, self._feeds))

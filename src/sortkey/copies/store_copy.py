@@ -130,12 +130,17 @@ class StoreCopy:
                 "a cut-over needs all rows as they are, and the stream: leave out --where, --anonymise and --no-stream"
             )
         shapes = tables_to_copy(self._source, self._options.tables)
+        if cut_over_to is not None:
+            shapes = self._not_moved(shapes)
         self._check_forms(shapes)
         if not self._options.follows:
             self._progress.note("changes that are made during the copy are missed")
         ready: list[_TableCopy] = []
         fenced = None
         try:
+            # All of them first, so that nothing is made if one is refused.
+            for shape in shapes:
+                self._check_target(shape)
             copies = [self._prepared(shape) for shape in shapes]
             with self._following(ready):
                 for copy in copies:
@@ -151,6 +156,13 @@ class StoreCopy:
             self._end(copies)
         changes = sum(copy.tail.applied for copy in copies if copy.tail is not None)
         return Report(rows, changes, differences, monotonic() - began, fenced)
+
+    def check(self) -> None:
+        """Raises CopyRefused for a table that `run` would refuse to copy. Makes nothing."""
+        shapes = tables_to_copy(self._source, self._options.tables)
+        self._check_forms(shapes)
+        for shape in shapes:
+            self._check_target(shape)
 
     def verify(self) -> Report:
         """Compare only."""
@@ -180,24 +192,48 @@ class StoreCopy:
 
     # before the rows
 
-    def _prepared(self, shape: TableShape) -> _TableCopy:
+    def _check_target(self, shape: TableShape) -> None:
         existing = description_of(self._target, shape.name)
-        record = self._book.table(shape.name)
-        if existing is not None and _is_same(shape, existing):
-            raise CopyRefused("the source and the target are the same store")
         if existing is None:
+            return
+        if _is_same(shape, existing):
+            raise CopyRefused("the source and the target are the same store")
+        record = self._book.table(shape.name)
+        if record is not None:
+            self._check_continued(shape, record)
+            return
+        require_same_keys(shape, existing)
+        if next(pages(self._target, shape.name)).rows:
+            self._require_unmoved(shape)
+            raise CopyRefused(
+                f"table {shape.name} has rows in the target; drop it there, or leave it out with --tables. "
+                "To compare the two, use --verify"
+            )
+
+    def _not_moved(self, shapes: Sequence[TableShape]) -> list[TableShape]:
+        """Those that are left for the cut-over: a command that was killed while it told the writers has moved some."""
+        fences = fences_of(self._source)
+        moved = [shape for shape in shapes if fences.is_moved(shape)]
+        if len(moved) == len(shapes):
+            self._require_unmoved(shapes[0])
+        if moved:
+            self._progress.note(f"moved already, and left alone: {', '.join(shape.name for shape in moved)}")
+        return [shape for shape in shapes if shape not in moved]
+
+    def _require_unmoved(self, shape: TableShape) -> None:
+        if fences_of(self._source).is_moved(shape):
+            raise CopyRefused(f"table {shape.name} has moved: its fence stands, and writers use the target")
+
+    def _prepared(self, shape: TableShape) -> _TableCopy:
+        record = self._book.table(shape.name)
+        if description_of(self._target, shape.name) is None:
             record = self._begun(shape, record)
             make(self._target, shape)
         elif record is None:
-            require_same_keys(shape, existing)
-            if next(pages(self._target, shape.name)).rows:
-                raise CopyRefused(
-                    f"table {shape.name} has rows in the target; drop it there, or leave it out with --tables. "
-                    "To compare the two, use --verify"
-                )
             record = self._begun(shape, None)
-        else:
-            self._check_continued(shape, record)
+        elif record.status == MOVED:
+            # The command was killed before it told anybody.
+            record.status = FOLLOWING
         if not record.is_made:
             left_out = complete(self._target, shape)
             if left_out:
@@ -238,10 +274,7 @@ class StoreCopy:
     def _check_continued(self, shape: TableShape, record: TableRecord) -> None:
         name = shape.name
         if record.status == MOVED:
-            if fences_of(self._source).is_moved(shape):
-                raise CopyRefused(f"table {name} has moved: its fence stands, and writers use the target")
-            # The command was killed before it told anybody.
-            record.status = FOLLOWING
+            self._require_unmoved(shape)
         if record.source != shape.identity:
             raise CopyRefused(f"table {name} of the target is a copy of another table; drop it there to copy this one")
         if record.selection != self._options.selection.fingerprint:
@@ -283,7 +316,8 @@ class StoreCopy:
                 self._book.save_segment(name, number, state)
                 with counted:
                     done += len(page.rows)
-                    show(done, max(copy.shape.rows, done + 1))
+                    if page.rows:
+                        show(done, max(copy.shape.rows, done + 1))
 
         with ThreadPoolExecutor(SEGMENTS_AT_ONCE, "sortkey-copy-scan") as pool:
             scans = [pool.submit(scan, number) for number in range(record.segments)]
@@ -291,7 +325,7 @@ class StoreCopy:
                 if failed.exception() is not None:
                     self._halted.set()
                     failed.result()
-        show(max(done, 1), max(done, 1))
+        show(done, done)
         record.status = FOLLOWING
         self._book.save_table(name, record)
 
@@ -354,12 +388,13 @@ class StoreCopy:
             self._check()
             with counted:
                 seen += rows
-                show(seen, max(total, seen + 1))
+                if rows:
+                    show(seen, max(total, seen + 1))
 
         self._drain(copy)
         copy.pending.clear()
         suspects = comparison.suspects(on_rows)
-        show(max(seen, 1), max(seen, 1))
+        show(seen, seen)
         settled: list[Difference] = []
         for _ in range(FEW_ROUNDS if copy.tail is None else ROUNDS):
             if not suspects:

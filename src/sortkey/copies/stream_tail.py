@@ -23,7 +23,7 @@ from sortkey.copies.copy_book import CopyBook, ShardRecord, TableRecord
 from sortkey.copies.errors import CopyFailed
 from sortkey.copies.row_form import Row, RowForm, fingerprint
 from sortkey.copies.row_reads import rows_of
-from sortkey.copies.row_writer import RowWriter
+from sortkey.copies.row_writer import RowWriter, Stopped
 from sortkey.limits import STREAM_RECORDS
 from sortkey.model.calls.steps import code_of
 
@@ -95,7 +95,7 @@ class StreamTail:
             return self._step(is_fresh=False)
 
     def drain(self) -> None:
-        """Apply all that was written before this call."""
+        """Apply all that was written before this call. Raises Stopped if the copy is to stop before that is done."""
         with self._lock:
             quiet_since = monotonic()
             while not self._stopping.is_set():
@@ -106,6 +106,7 @@ class StreamTail:
                     return
                 else:
                     self._stopping.wait(POLL_SECONDS)
+            raise Stopped
 
     def take_touched(self) -> set[bytes]:
         """The fingerprints of the keys that were changed since the last call."""

@@ -178,10 +178,11 @@ def known_everywhere(core: Core, name: str) -> int:
             return 0
         known = records.read_number(snapshot, records.LAST_WRITE_TIME)
         for replica in table.entry.replication.replicas:
-            if replica.queued_to is not None:
+            # What was there before a replica may wait behind newer writes.
+            if replica.status != ACTIVE:
                 return 0
             first = row_versions.queued(snapshot, space_bytes(replica.queue), 1)
-            known = min([known, *(each.time for each in first)])
+            known = min([known, *(each.time - 1 for each in first)])
     return known
 
 

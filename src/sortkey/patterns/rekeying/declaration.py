@@ -179,7 +179,9 @@ class Rekey:
         return await FlagBook(_open(session), self.name).switch("old")
 
     async def status(self, session: AsyncSession) -> RekeyStatus:
-        flag = await FlagBook(_open(session), self.name).flag()
+        flag = await FlagBook(_open(session), self.name).found()
+        if flag is None:
+            return RekeyStatus(self.name, None, ShadowReads(rekey=self.name))
         shadow = await session.get(ShadowReads.key(rekey=self.name), consistent=True)
         return RekeyStatus(self.name, flag, shadow or ShadowReads(rekey=self.name))
 

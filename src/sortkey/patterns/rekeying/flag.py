@@ -19,7 +19,9 @@ from datetime import datetime
 from typing import Final, Literal
 
 import msgspec
+from botocore.exceptions import ClientError
 
+from sortkey.model.calls.steps import code_of
 from sortkey.model.errors import ConditionFailed, ModelError
 from sortkey.model.items.item import Item, replace
 from sortkey.model.items.key import Key
@@ -81,8 +83,18 @@ class FlagBook:
         """As it is now; None before the start."""
         return await self.session.get(RekeyFlag.key(rekey=self.rekey), consistent=True)
 
+    async def found(self) -> RekeyFlag | None:
+        """The same for a person's question: where there is no table of flags, nothing was started. A feed that cannot
+        see the table may not take that for an answer."""
+        try:
+            return await self.flag()
+        except ClientError as error:
+            if code_of(error) != "ResourceNotFoundException":
+                raise
+            return None
+
     async def required(self) -> RekeyFlag:
-        flag = await self.flag()
+        flag = await self.found()
         if flag is None:
             raise RekeyRefused(f"the re-keying {self.rekey} was not started in this store; start it first")
         return flag
