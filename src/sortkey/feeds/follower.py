@@ -13,7 +13,7 @@ from uuid import uuid4
 from sortkey.clock import SystemClock, WaitingClock
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.feed_runner import FeedRunner
-from sortkey.feeds.home_region import require_home
+from sortkey.feeds.changes.home_region import require_home
 from sortkey.feeds.shards.dead_letter import DEAD_LETTERS, DeadLetter
 from sortkey.feeds.shards.lease_runner import RunnerSettings
 from sortkey.feeds.shards.leases import FEEDS
@@ -88,7 +88,8 @@ class Follower:
         await self._session.create_tables(FEEDS, DEAD_LETTERS, *((TIMERS,) if has_timers else ()))
         try:
             for feed in self._feeds:
-                await require_home(self._session, feed, self._home)
+                table = feed.schedule.source.cls.__table__ if isinstance(feed, Timers) else feed.table
+                await require_home(self._session, feed.name, table, self._home)
             for feed in self._feeds:
                 await self._start(feed)
         except BaseException:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import sortkey as sk
 
+REGIONS = ("eu-west-1", "us-east-1")
 ORDERS = sk.Table("lambda-orders", stream="NEW_AND_OLD_IMAGES")
 
 
@@ -210,6 +211,37 @@ def test_a_feed_with_a_session_keeps_it_for_all_events(tmp_path: Path) -> None:
             assert handler(event(record(1), record(2)), None) == failures()
         assert sorted(shipment.number for shipment in db.scan(Shipment)) == [0, 1, 2]
         assert len(sessions) == 1
+
+
+class Price(sk.Item, table=sk.Table("lambda-prices", stream="NEW_AND_OLD_IMAGES", replicas=REGIONS, home="us-east-1")):
+    product: str
+
+    key = sk.Key("PRICE#{product}")
+
+
+class Visit(sk.Item, table=sk.Table("lambda-visits", stream="NEW_AND_OLD_IMAGES", replicas=REGIONS)):
+    page: str
+
+    key = sk.Key("PAGE#{page}")
+
+
+# The stream of each region has the writes of all: two functions would count them twice.
+def test_the_stream_of_another_region_than_the_home_is_refused() -> None:
+    recorder = Recorder()
+    with closing(sk.feeds.lambda_handler(sk.feeds.ChangeFeed("prices", Price, recorder))) as handler:
+        for _ in range(2):
+            with pytest.raises(sk.WrongRegion, match="in its home us-east-1, and this stream is of eu-west-1"):
+                handler(event(record(0)), Context())
+        assert recorder.calls == []
+        handler(event(record(0) | {"awsRegion": "us-east-1"}), Context())
+
+
+def test_a_table_with_replicas_and_without_a_home_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    with closing(sk.feeds.lambda_handler(sk.feeds.ChangeFeed("visits", Visit, Recorder()))) as handler:
+        for _ in range(2):
+            handler(event(record(0)), Context())
+    (warning,) = caplog.messages
+    assert 'declare sk.Table("lambda-visits", …, home="eu-west-1")' in warning
 
 
 def test_mistakes() -> None:

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 
 from sortkey.feeds.changes.change_feed import ChangeFeed
 from sortkey.feeds.changes.delivery import RecordEntry, entry_of
+from sortkey.feeds.changes.home_region import check_home
 from sortkey.feeds.shards.outages import Verdict
 from sortkey.model.errors import DeclarationError
 from sortkey.model.items.item import Item
@@ -50,7 +51,8 @@ def lambda_handler(
         handler = sk.feeds.lambda_handler(feed, "dynamodb://eu-west-1", tables=[SHOP])
 
     The event source mapping needs `ReportBatchItemFailures`. Of the feed, `name`, `of` and `on_changes` count. The
-    changes have their `shard` only if the mapping has a tumbling window.
+    changes have their `shard` only if the mapping has a tumbling window. Of a table with replicas, the stream of
+    another region than its `home` raises `sk.WrongRegion`.
     """
     if isinstance(feed, ChangeFeed) == (store is not None):
         raise DeclarationError(
@@ -72,6 +74,8 @@ class LambdaHandler:
         self._feed = feed if isinstance(feed, ChangeFeed) else None
         self._make = feed
         self._loop = LambdaLoop(store, tables)
+        self._is_home = False
+        """Whether the stream is known to be of the region that follows the table."""
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         return self._loop.run(self._handle(event, seconds_left(context)))
@@ -83,6 +87,9 @@ class LambdaHandler:
     async def _handle(self, event: Mapping[str, Any], seconds: float | None) -> dict[str, Any]:
         feed = self._feed = self._feed or await self._opened()
         records = event["Records"]
+        if not self._is_home and records:
+            check_home(feed, str(records[0]["awsRegion"]))
+            self._is_home = True
         batch = _Batch(feed, records, str(event.get("shardId", "")))
         try:
             async with asyncio.timeout(seconds):
