@@ -69,7 +69,7 @@ def read(console: Console, url: str) -> None:
     console.wait_for("document.querySelector('.ask input[list]')?.value === 'ada'")
     console.wait_for_text("Query on the table")
     console.click("Read")
-    console.wait_for_text("2 rows")
+    console.wait_for_text("2 rows", "as it was just read")
 
 
 def saved(console: Console, button: str) -> list[str]:
