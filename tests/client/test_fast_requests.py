@@ -18,8 +18,9 @@ import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.client import BaseClient
+from botocore.config import Config
 from botocore.credentials import ReadOnlyCredentials
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 import sortkey as sk
 from sortkey.client.fast_requests import host_of, signed
@@ -179,14 +180,14 @@ def test_an_endpoint_under_a_path_is_botocores(script: Script, read: Read) -> No
     assert "attempt=1" in script.requests[0]["amz-sdk-request"]
 
 
-def put(url: str) -> dict[str, Any]:
-    with sk.client(url) as client:
+def put(url: str, config: Config | None = None) -> dict[str, Any]:
+    with sk.client(url, config=config) as client:
         return client.put_item(TableName="orders", Item=EVERY_TYPE)
 
 
-def put_async(url: str) -> dict[str, Any]:
+def put_async(url: str, config: Config | None = None) -> dict[str, Any]:
     async def session() -> dict[str, Any]:
-        async with sk.async_client(url) as client:
+        async with sk.async_client(url, config=config) as client:
             return await client.put_item(TableName="orders", Item=EVERY_TYPE)
 
     return asyncio.run(session())
@@ -216,6 +217,22 @@ def test_botocore_repeats_writes(script: Script, write: Read, trouble: ScriptedA
     first, second = script.requests
     assert "amz-sdk-request" not in first
     assert "attempt=1" in second["amz-sdk-request"]
+
+
+# A linearizability checker found it: an ADD without retries, whose server was killed, was done twice.
+@pytest.mark.parametrize("trouble", [ScriptedAnswer(500, {}), None])
+@pytest.mark.parametrize("by", ["config", "environment"])
+@WRITES
+def test_a_client_without_retries_sends_a_write_once(
+    script: Script, write: Any, trouble: ScriptedAnswer | None, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script.answers = [trouble, ScriptedAnswer(body={})]
+    if by == "environment":
+        monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    config = Config(retries={"total_max_attempts": 1}) if by == "config" else None
+    with pytest.raises((ClientError, BotoCoreError)):
+        write(script.url, config)
+    assert len(script.requests) == 1
 
 
 UNMET = ScriptedAnswer(

@@ -3,8 +3,8 @@
 Half the time of a call through botocore is neither signing nor sending: events, endpoint rules, contexts, logs. So a
 request is first sent without all this. If it gets no answer, or one that botocore would not accept at once either (a
 server's error, throttling, a broken connection, a read's wrong checksum), botocore sends it again, with its retries and
-its errors: as it would have sent it again itself. Other errors of writes are read here, since a condition that is not
-met is an ordinary answer.
+its errors: as it would have sent it again itself. A client without retries has no fast way. Other errors of writes are
+read here, since a condition that is not met is an ordinary answer.
 
 Requests to DynamoDB all have one form, so their SigV4 signature is made here: botocore's signer handles any request of
 any service, and takes ten times as long. The tests compare both.
@@ -130,8 +130,12 @@ def _parser() -> Any:
 
 
 def is_possible(client: Any) -> bool:
-    """Whether a botocore client signs with SigV4 and sends to the root of one fixed address."""
+    """Whether a botocore client signs with SigV4, sends to the root of one fixed address, and may send a request
+    again."""
     config = client.meta.config
+    if config.retries.get("total_max_attempts") == 1:
+        # Botocore would be the second attempt: an ADD that lost its answer would be done twice.
+        return False
     if config.signature_version != _SIGNATURE or client.meta.region_name == _LOCAL_REGION:
         return False
     if getattr(config, "account_id_endpoint_mode", None) == "required":
