@@ -223,6 +223,20 @@ def test_a_slow_server_is_heard(url: str, console: Console) -> None:
     console.wait_for("document.querySelectorAll('main tbody tr').length > 5")
 
 
+def test_what_is_being_typed_outlives_a_refresh(url: str, console: Console) -> None:
+    console.open(url, "stories/favourites")
+    console.wait_for_text("Counts of r0007", "Top list")
+    console.fill(".panels > div .panel input", "r0998")
+    console.run("""(() => {
+      const real = window.fetch;
+      window.answers = 0;
+      window.fetch = (...asked) => real(...asked).finally(() => (window.answers += 1));
+    })()""")
+    console.wait_for("window.answers >= 4")
+    console.press("Enter")
+    console.wait_for_text("Counts of r0998")
+
+
 # A restaurant that the demonstration's visitors hardly ever mark.
 def test_a_count_follows_its_mark(url: str, console: Console) -> None:
     # The marks of the demonstration are counted first.

@@ -192,6 +192,23 @@ export function Field({ label, hint, children }: {
   );
 }
 
+/** A text that counts once it is entered. A view that refreshes meanwhile leaves alone what is being typed. */
+export function Entry({ id, value, onEnter }: { id: string; value: string; onEnter: (text: string) => void }) {
+  const [typed, setTyped] = useState<string>();
+  return (
+    <input
+      id={id}
+      value={typed ?? value}
+      onInput={(event) => setTyped(event.currentTarget.value)}
+      onChange={(event) => {
+        setTyped(undefined);
+        if (event.currentTarget.value) onEnter(event.currentTarget.value);
+      }}
+      onBlur={() => setTyped(undefined)}
+    />
+  );
+}
+
 /** A dialog over the page; Escape closes it, and the focus returns. */
 export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children: ComponentChildren }) {
   const id = useId();

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { useLoaded } from "../../api/loaded.ts";
 import { count, dollars, plural, ratio } from "../../numbers.ts";
-import { Field, Figure, Page, Panel, Shown, Sign } from "../../shell/parts.tsx";
+import { Entry, Field, Figure, Page, Panel, Shown, Sign } from "../../shell/parts.tsx";
 import { about } from "../../shell/session.ts";
 import { Dots } from "./Dots.tsx";
 import { Calls, part, traced } from "./traced.tsx";
@@ -81,7 +81,7 @@ export function Boosts() {
               </select>
             )}
           </Field>
-          <Field label="District">{(id) => <input id={id} value={district} onChange={(event) => event.currentTarget.value && setDistrict(event.currentTarget.value)} />}</Field>
+          <Field label="District">{(id) => <Entry id={id} value={district} onEnter={setDistrict} />}</Field>
           <Field label="At" hint="empty: now">
             {(id) => <input id={id} type="datetime-local" value={at} onChange={(event) => setAt(event.currentTarget.value)} />}
           </Field>

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useLoaded } from "../../api/loaded.ts";
 import { request, RequestError } from "../../api/requests.ts";
 import { count } from "../../numbers.ts";
-import { Empty, Field, Page, Panel, Problem, Shown, Table } from "../../shell/parts.tsx";
+import { Empty, Entry, Field, Page, Panel, Problem, Shown, Table } from "../../shell/parts.tsx";
 import { about } from "../../shell/session.ts";
 import { clock, day } from "../../times.ts";
 import { Calls, part, traced } from "./traced.tsx";
@@ -110,7 +110,7 @@ export function Favourites() {
         </Panel>
         <div>
           <Panel title={`Counts of ${restaurant}`}>
-            <Field label="Restaurant">{(id) => <input id={id} value={restaurant} onChange={(event) => event.currentTarget.value && setRestaurant(event.currentTarget.value)} />}</Field>
+            <Field label="Restaurant">{(id) => <Entry id={id} value={restaurant} onEnter={setRestaurant} />}</Field>
             <Shown loaded={counts}>
               {(value) => (
                 <dl class="figures">
@@ -136,7 +136,7 @@ export function Favourites() {
             </p>
           </Panel>
           <Panel title={`Favourites of ${user}`}>
-            <Field label="User">{(id) => <input id={id} value={user} onChange={(event) => event.currentTarget.value && setUser(event.currentTarget.value)} />}</Field>
+            <Field label="User">{(id) => <Entry id={id} value={user} onEnter={setUser} />}</Field>
             <Shown loaded={mine}>
               {({ body, calls, seconds }) => (
                 <div>

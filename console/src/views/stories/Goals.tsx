@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useLoaded } from "../../api/loaded.ts";
 import { request, RequestError } from "../../api/requests.ts";
 import { count, money } from "../../numbers.ts";
-import { Field, Page, Panel, Problem, Shown } from "../../shell/parts.tsx";
+import { Entry, Field, Page, Panel, Problem, Shown } from "../../shell/parts.tsx";
 import { about } from "../../shell/session.ts";
 import { away, clock } from "../../times.ts";
 import { Calls, part, traced } from "./traced.tsx";
@@ -77,7 +77,7 @@ export function Goals() {
       {error && <Problem error={error} />}
       <Panel
         title="A person"
-        tools={<Field label={<span class="visually-hidden">Person</span>}>{(id) => <input id={id} value={person} onChange={(event) => event.currentTarget.value && setPerson(event.currentTarget.value)} />}</Field>}
+        tools={<Field label={<span class="visually-hidden">Person</span>}>{(id) => <Entry id={id} value={person} onEnter={setPerson} />}</Field>}
       >
         <p class="muted">Try ana, or p0000000 to p0000499, who deposit by themselves.</p>
         <Shown loaded={loaded}>

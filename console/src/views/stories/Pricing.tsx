@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useLoaded } from "../../api/loaded.ts";
 import { request, RequestError } from "../../api/requests.ts";
 import { count } from "../../numbers.ts";
-import { Empty, Field, Page, Panel, Problem, Shown, Table } from "../../shell/parts.tsx";
+import { Empty, Entry, Field, Page, Panel, Problem, Shown, Table } from "../../shell/parts.tsx";
 import { about } from "../../shell/session.ts";
 import { away, clock } from "../../times.ts";
 import { Calls, part, traced } from "./traced.tsx";
@@ -114,8 +114,8 @@ export function Pricing() {
             ))}
           </div>
           <div class="fields">
-            <Field label="Store">{(id) => <input id={id} value={store} onChange={(event) => event.currentTarget.value && setStore(event.currentTarget.value)} />}</Field>
-            <Field label="Product">{(id) => <input id={id} value={product} onChange={(event) => event.currentTarget.value && setProduct(event.currentTarget.value)} />}</Field>
+            <Field label="Store">{(id) => <Entry id={id} value={store} onEnter={setStore} />}</Field>
+            <Field label="Product">{(id) => <Entry id={id} value={product} onEnter={setProduct} />}</Field>
             <Field label="On another day">{(id) => <input id={id} type="date" value={day} onChange={(event) => setDay(event.currentTarget.value)} />}</Field>
             <Field label="At" hint="your time">{(id) => <input id={id} type="time" value={time} disabled={day === ""} onChange={(event) => setTime(event.currentTarget.value || "00:00")} />}</Field>
             <button type="button" disabled={!may} onClick={change}>

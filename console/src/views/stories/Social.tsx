@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useLoaded } from "../../api/loaded.ts";
 import { request, RequestError } from "../../api/requests.ts";
 import { count, ratio } from "../../numbers.ts";
-import { Empty, Field, Page, Panel, Problem, Shown, Table } from "../../shell/parts.tsx";
+import { Empty, Entry, Field, Page, Panel, Problem, Shown, Table } from "../../shell/parts.tsx";
 import { about } from "../../shell/session.ts";
 import { clipped } from "../../values/attribute.ts";
 import { Calls, part, traced } from "./traced.tsx";
@@ -32,7 +32,7 @@ export function Social() {
         <Panel
           title={`Around ${clipped(user, 40)}`}
           tools={
-            <Field label={<span class="visually-hidden">User</span>}>{(id) => <input id={id} value={user} onChange={(event) => event.currentTarget.value && setUser(event.currentTarget.value)} />}</Field>
+            <Field label={<span class="visually-hidden">User</span>}>{(id) => <Entry id={id} value={user} onEnter={setUser} />}</Field>
           }
         >
           <Around user={user} onChoose={setUser} />
