@@ -10,7 +10,7 @@ Rows whose TTL is over do not count: each store deletes them when it likes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Final, NamedTuple
@@ -25,14 +25,16 @@ ROWS_OF_A_SLICE: Final = 16
 FEWEST_SLICES: Final = 1024
 MOST_SLICES: Final = 1 << 20
 SLICES_AT_ONCE: Final = 1 << 16
-"""That are read again in one pass: their rows are in memory."""
+"""That are read again in one pass. Their rows are in memory if the stores keep different orders."""
 SCANS: Final = 2
 """Of each store, at once."""
 ROWS_AT_ONCE: Final = 1000
 """That are read by their keys."""
 SHOWN: Final = 10
 
-_MODULUS: Final = 1 << 128
+HASH_BYTES: Final = 16
+
+_MODULUS: Final = 1 << 8 * HASH_BYTES
 
 
 class Difference(NamedTuple):
@@ -74,9 +76,7 @@ class Comparison:
             differ = [number for number, (ours, theirs) in enumerate(zip(*totals, strict=True)) if ours != theirs]
             found: set[bytes] = set()
             for some in chunks(differ, SLICES_AT_ONCE):
-                chosen = frozenset(some)
-                ours, theirs = pool.map(self._hashes, (True, False), (chosen, chosen))
-                found |= {key for key, _ in ours.items() ^ theirs.items()}
+                found |= self._unequal(pool, frozenset(some))
         return found
 
     def differences(self, identities: Iterable[bytes]) -> list[Difference]:
@@ -115,19 +115,26 @@ class Comparison:
         sums, count = [0] * self._slices, 0
         for page in self._rows(is_source, segment, SCANS):
             for _, number, row in page:
-                sums[number] = (sums[number] + _hash(row)) % _MODULUS
+                sums[number] = (sums[number] + int.from_bytes(_hash(row))) % _MODULUS
             count += len(page)
             on_rows(len(page))
         return _Sums(count, sums)
 
-    def _hashes(self, is_source: bool, chosen: frozenset[int]) -> dict[bytes, int]:
-        return {
-            key: _hash(row) for page in self._rows(is_source, 0, 1) for key, number, row in page if number in chosen
-        }
+    def _unequal(self, pool: Executor, chosen: frozenset[int]) -> set[bytes]:
+        """The fingerprints of the keys whose rows differ, of the chosen slices.
+
+        Both stores are read in step, and a row is kept until the other store's equal one comes: stores that keep the
+        same order hold few rows here, and others at most the chosen slices."""
+        stores = [self._rows(is_source, 0, 1) for is_source in (True, False)]
+        unequal: set[bytes] = set()
+        while read := [page for page in pool.map(next, stores, (None, None)) if page is not None]:
+            for page in read:
+                unequal ^= {key + _hash(row) for key, number, row in page if number in chosen}
+        return {each[:-HASH_BYTES] for each in unequal}
 
 
-def _hash(row: Row) -> int:
-    return int.from_bytes(blake2b(fingerprint(row), digest_size=16).digest())
+def _hash(row: Row) -> bytes:
+    return blake2b(fingerprint(row), digest_size=HASH_BYTES).digest()
 
 
 def _parsed(key: bytes) -> Row:
