@@ -1,8 +1,8 @@
 """`Classifier`: compares rows with the declarations of their table, one by one. It reads and writes nothing.
 
 It judges the TTL attribute, which DynamoDB reads as a number of seconds since 1970; the form of each value, because
-reading another form raises, and no condition finds it; the primary key; computed fields (`computed_values.py`); and the
-index keys (`index_keys.py`).
+reading another form raises, and no condition finds it; the primary key; computed fields; and the index keys
+(`index_keys.py`).
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from sortkey.model.audit.computed_values import audit_computed
 from sortkey.model.audit.finding import Finding, Kind, Repair, Verdict
 from sortkey.model.audit.index_keys import audit_index_keys
 from sortkey.model.changes.row_rewrite import rewrite_row
-from sortkey.model.errors import DeclarationError, DecodeError, ModelError
+from sortkey.model.errors import DeclarationError, DecodeError, EncodeError, ModelError
 from sortkey.model.fields.codec import Field, Row, stored_forms
 from sortkey.model.fields.converter import NULL, Value, any_form
 from sortkey.model.fields.numeric_times import to_epoch
 from sortkey.model.fields.stored_forms import is_same
+from sortkey.model.items.item import replace as replace_fields
 from sortkey.model.items.revision import next_revision
 from sortkey.model.items.schema import VERSION_ATTRIBUTE, IncompleteRow, IndexKeysDisagree, Schema
 from sortkey.model.items.table import Table
@@ -150,6 +150,58 @@ def _rewritten(stored: Value, shown: Value) -> Value:
     if "L" in stored and "L" in shown:
         return {"L": [_rewritten(*each) for each in zip(stored["L"], shown["L"], strict=True)]}
     return stored if is_same(stored, shown) else shown
+
+
+class CurrentItem(NamedTuple):
+    """An item with current computed fields, and what was wrong with them."""
+
+    item: Any
+    findings: list[Finding]
+    repair: Repair | None
+
+
+def audit_computed(schema: Schema[Any], item: Any, row: Row) -> CurrentItem:
+    """Compares an item's computed fields (`sk.computed`) with what follows from the others. `row` is what the item was
+    read from. A value that cannot be computed is reported, and left as it is.
+
+    A program that does not know the function, or an older function, leaves a value that is not current: reading shows
+    it and conditions find it, so only an audit tells.
+    """
+    codec = schema.codec
+    findings: list[Finding] = []
+    values: dict[str, Any] = {}
+    guards: dict[str, Value | None] = {}
+    sets: Row = {}
+    removes: list[str] = []
+    for each in schema.computed:
+        field = codec.by_name[each.name]
+        shown = getattr(item, each.name)
+        try:
+            value = each.of(item)
+            wanted = codec.encode_field(each.name, value, check=True)
+        except EncodeError as error:
+            findings.append(Finding(Kind.COMPUTED_STALE, each.name, str(error)))
+            continue
+        if _is_current(field, row.get(field.attribute), shown, wanted, value):
+            continue
+        findings.append(Finding(Kind.COMPUTED_STALE, each.name, f"it is {shown!r}, not {value!r}", repairable=True))
+        values[each.name] = value
+        inputs = [codec.by_name[name].attribute for name in each.inputs if name not in schema.primary.fields]
+        guards |= {name: row.get(name) for name in (*inputs, field.attribute, VERSION_ATTRIBUTE)}
+        if wanted is None:
+            removes.append(field.attribute)
+        else:
+            sets[field.attribute] = wanted
+    if not values:
+        return CurrentItem(item, findings, None)
+    return CurrentItem(replace_fields(item, **values), findings, Repair(sets, tuple(removes), guards))
+
+
+def _is_current(field: Field, stored: Value | None, shown: Any, wanted: Value | None, value: Any) -> bool:
+    """Whether a row shows the value; one that lacks the attribute shows the default."""
+    if stored == wanted or shown == value:
+        return True
+    return stored is not None and wanted is not None and bool(field.decode(wanted) == shown)
 
 
 class Classifier:
