@@ -10,7 +10,7 @@ import tomllib
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -34,20 +34,21 @@ def service_help() -> str:
 
 
 def registered_names() -> list[str]:
-    return sorted({entry.name for entry in entry_points(group=GROUP)})
+    return sorted(entry_points(group=GROUP).names)
 
 
 def service_named(text: str) -> ServiceDefinition:
     """The definition of a registered name, or at `package.module:NAME`. Raises BadSettings."""
     if ":" in text:
         return _definition(text, text, import_user_module)
-    names = registered_names()
+    entries = entry_points(group=GROUP)
+    names = sorted(entries.names)
     if text not in names:
         there_are = f"there are {', '.join(names)}" if names else "none is registered"
         near = suggestion(text, names)
         hint = near if "did you mean" in near else f"; name one that is not registered as {PLACE}"
         raise BadSettings(f"there is no service {text!r}; {there_are}{hint}")
-    return _registered(text)
+    return _registered(text, entries)
 
 
 def service_with(text: str, has: Callable[[ServiceDefinition], object], lacks: str) -> ServiceDefinition:
@@ -63,20 +64,21 @@ def service_with(text: str, has: Callable[[ServiceDefinition], object], lacks: s
 def registered_services(report: Callable[[str], None]) -> list[ServiceDefinition]:
     """All registered services. One that cannot be loaded is left out, and reported by a line."""
     found = []
-    for name in registered_names():
+    entries = entry_points(group=GROUP)
+    for name in sorted(entries.names):
         try:
-            found.append(_registered(name))
+            found.append(_registered(name, entries))
         except BadSettings as error:
             report(str(error))
     return found
 
 
-def _registered(name: str) -> ServiceDefinition:
-    entries = [entry for entry in entry_points(group=GROUP) if entry.name == name]
-    if len({entry.value for entry in entries}) > 1:
-        places = " and ".join(f"{entry.value} of {_distribution(entry)}" for entry in entries)
+def _registered(name: str, entries: EntryPoints) -> ServiceDefinition:
+    named = entries.select(name=name)
+    if len({entry.value for entry in named}) > 1:
+        places = " and ".join(f"{entry.value} of {_distribution(entry)}" for entry in named)
         raise BadSettings(f"two packages register a service {name!r}: {places}; name one as {PLACE}")
-    (entry, *_) = entries
+    (entry, *_) = named
     what = f"the service {name!r} of {_distribution(entry)}"
     definition = _definition(entry.value, what, import_module)
     if definition.name != name:
