@@ -6,6 +6,7 @@ READY  := $(VENV)/.ready
 RUNS   := $(VENV)/.runs
 DOCS   := $(VENV)/.docs
 UNIT   := not slow and not oracle and not faults and not kafka and not postgres and not browser
+EACH   := every_python or ($(UNIT))
 STORES ?= memory disk endpoint local alternator dynoxide
 OTHER  := $(addprefix --ignore=tests/,browser faults oracle)
 
@@ -28,15 +29,16 @@ test: $(READY) oracle kafka postgres ministack browser deployment ## Run every t
 	@set -e; tools/pythons.sh $(BIN)/python | while read -r python; do \
 	    echo "unit tests on $$("$$python" --version)"; \
 	    PATH="$(abspath $(BIN)):$$PATH" $(MAKE) --no-print-directory PYTHON="$$python" \
-	        VENV="$(VENV)-$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')" quick < /dev/null; \
+	        VENV="$(VENV)-$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')" UNIT="$(EACH)" quick < /dev/null; \
 	done
 
 # A machine that stands still for a minute makes one test of 16,000 fail; a defect makes it fail again. Both are printed.
 again: $(READY) ## Run the tests that failed once more, one after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none -rs
 
+# With LANGUAGE=C, argparse does not look for translations on the disk.
 quick: $(READY) ## Run the unit tests, on stores in memory; T=model runs those of one package
-	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "$(UNIT)" $(if $(T),tests/$(T),$(OTHER))
+	HYPOTHESIS_PROFILE=quick LANGUAGE=C $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "$(UNIT)" $(if $(T),tests/$(T),$(OTHER))
 
 fuzz: $(READY) ## Send N mutated requests (20000), the same ones for each SEED (1)
 	$(BIN)/python -m tests.faults.fuzz --count $(or $(N),20000) --seed $(or $(SEED),1)

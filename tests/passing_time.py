@@ -31,13 +31,14 @@ def brief_polls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_changes, "_POLL", 0.01)
 
 
-async def while_time_passes(clock: ManualClock, work: Awaitable[T], step: float = 0.1) -> T:
-    """The result of something that waits by the clock; `step` are the seconds that pass at once."""
+async def while_time_passes(clock: ManualClock, work: Awaitable[T], step: float = 0.1, turn: float = TURN) -> T:
+    """The result of something that waits by the clock; `step` are the seconds that pass at once. Work that is done by
+    the loop alone, without a store and its threads, needs no real time for a `turn`."""
     waiting = asyncio.ensure_future(work)
     try:
         async with asyncio.timeout(SECONDS):
             while not waiting.done():
-                await asyncio.wait({waiting}, timeout=TURN)
+                await asyncio.wait({waiting}, timeout=turn)
                 clock.advance(step)
     finally:
         waiting.cancel()

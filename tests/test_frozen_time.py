@@ -275,6 +275,8 @@ def test_fastapi_takes_and_writes_items_while_time_stands_still(stopped: Any) ->
 
 
 # An application that a test imports while time is frozen.
+@pytest.mark.every_python
+@pytest.mark.slow
 def test_the_package_may_be_imported_while_time_is_frozen() -> None:
     program = """
 from freezegun import freeze_time

@@ -289,6 +289,8 @@ def call_console(url: str, name: str, body: object) -> dict[str, Any]:
 
 
 # As above, without a fresh environment.
+@pytest.mark.every_python
+@pytest.mark.slow
 def test_the_console_of_the_endpoint_imports_what_the_endpoint_has() -> None:
     # Where ZSTD is not installed, imports of such files are rejected.
     modules = sorted(PACKAGES.keys() - {"httptools", "isal", "uvloop", "backports"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -85,6 +85,10 @@ ONE_WAY = (
 )
 
 
+BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Where a statement has others."""
+
+
 @dataclass(frozen=True)
 class Import:
     target: str
@@ -134,11 +138,21 @@ def parse(name: str, path: Path, known: frozenset[str]) -> Module:
     top = {id(node) for node in at_top(tree)}
     imports = (
         Import(target, node.lineno, id(node) in top)
-        for node in ast.walk(tree)
+        for node in statements(tree.body)
         if isinstance(node, ast.Import | ast.ImportFrom)
         for target in targets(node, known)
     )
     return Module(name, tuple(imports))
+
+
+def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """All of them, at any depth. An import is no expression, and most of a tree are expressions."""
+    for node in body:
+        yield node
+        for name in BODIES:
+            for inner in getattr(node, name, ()):
+                # A handler and a case are no statements, but have some.
+                yield from statements([inner] if isinstance(inner, ast.stmt) else inner.body)
 
 
 def at_top(tree: ast.Module) -> Iterator[ast.stmt]:
@@ -146,7 +160,7 @@ def at_top(tree: ast.Module) -> Iterator[ast.stmt]:
     for node in tree.body:
         yield node
         if isinstance(node, ast.If | ast.Try):
-            yield from (inner for inner in ast.walk(node) if isinstance(inner, ast.stmt))
+            yield from statements([node])
 
 
 def targets(node: ast.Import | ast.ImportFrom, known: frozenset[str]) -> Iterator[str]:

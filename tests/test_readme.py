@@ -69,6 +69,8 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             process.terminate()
 
 
+@pytest.mark.every_python
+@pytest.mark.slow
 def test_snippets_print_what_is_shown(tmp_path: Path) -> None:
     snippets = SNIPPET.findall(README)
     assert len(snippets) == README.count("```python")

@@ -21,6 +21,7 @@ from benchmarks.favourites import TIED_SIZES, lag_of_counts, mark_beside_put, ma
 from sortkey_services.favourites.model import FavouriteCount
 
 
+@pytest.mark.slow
 def test_marks_are_acknowledged_and_counted(tmp_path: Path) -> None:
     lag = asyncio.run(lag_of_counts(tmp_path, rate=200, seconds=0.5))
     assert 0 <= lag.p50 <= lag.p99 <= lag.worst

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 import sortkey as sk
 from benchmarks.load import PRICES, Price, batch_writer, others, prices
 
 
+@pytest.mark.slow
 def test_the_ways_write_the_same_rows(our_endpoint: str) -> None:
     with sk.connect(our_endpoint, tables=[PRICES]) as db:
         db.create_tables()

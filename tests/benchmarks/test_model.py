@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from benchmarks.model import OFFERED, Bare, Modelled, loaded, offers
 
 
+@pytest.mark.slow
 def test_both_updates_return_the_same_row() -> None:
     with loaded("memory:") as db:
         updated: Any = Modelled(db).update(7)
@@ -14,6 +17,7 @@ def test_both_updates_return_the_same_row() -> None:
         assert Bare(db.client).update(7) == row
 
 
+@pytest.mark.slow
 def test_parts_and_whole_items_are_of_the_same_rows() -> None:
     with loaded("memory:") as db:
         modelled = Modelled(db)

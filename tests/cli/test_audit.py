@@ -187,6 +187,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch) -> Interrupt:
 
 
 # The file has the counts of the rows that are done, so that both runs together report each row once.
+@pytest.mark.slow
 def test_an_interrupted_audit_continues(
     folder: Path, tmp_path: Path, interrupt: Interrupt, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -105,7 +105,7 @@ def test_a_terminal_shows_a_bar(folder: Path, tmp_path: Path, monkeypatch: pytes
     assert shown.endswith("\r\x1b[K")
 
 
-@pytest.fixture(params=["folder", "bucket"])
+@pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.slow)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "folder":
         return str(tmp_path / "copies")

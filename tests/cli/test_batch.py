@@ -68,6 +68,7 @@ def test_nothing_to_roll_back_to(command: Command, capsys: pytest.CaptureFixture
     assert "is kept from before the one that is served" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_older_as_of_is_rejected(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert command() == 0
     assert command(as_of="2026-05-15T00:00:00Z") == 1
@@ -113,11 +114,13 @@ def test_a_service_without_a_batch_job(capsys: pytest.CaptureFixture[str]) -> No
     assert "there is no batch job of 'boosts'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_as_of_in_the_future_is_told(command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     assert command("--month", "2026-05", as_of="2126-05-16T00:00:00Z") == 0
     assert "is in the future: deposits until then will not show" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_report_is_a_table_and_a_file(command: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command("--report", str(tmp_path / "report.json")) == 0
     shown = capsys.readouterr().out
@@ -159,6 +162,7 @@ def test_the_demonstration_needs_no_inputs(command: Command, capsys: pytest.Capt
     assert command() == 0, "a real batch replaces it, whatever its as-of"
 
 
+@pytest.mark.slow
 def test_a_report_that_cannot_be_written_comes_after_the_load(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

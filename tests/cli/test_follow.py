@@ -70,6 +70,7 @@ def test_a_lease_that_cannot_be(notes: str, tmp_path: Path, capsys: pytest.Captu
     assert "--lease is a number of seconds above 0, not 0" in error(capsys, notes, "--store", tmp_path, "--lease", "0")
 
 
+@pytest.mark.slow
 def test_a_store_that_is_not_there(notes: str, capsys: pytest.CaptureFixture[str]) -> None:
     store = f"http://127.0.0.1:{free_port()}"
     assert f"the store {store} cannot be used" in error(capsys, notes, "--store", store)
@@ -86,6 +87,7 @@ def test_brokers_without_a_topic(notes: str, tmp_path: Path, capsys: pytest.Capt
     assert "--kafka and --dead-letters need each other" in line
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_not_there(
     notes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

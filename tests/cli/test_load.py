@@ -69,6 +69,7 @@ def test_a_file_and_another_one_after_it(store: str, tmp_path: Path, capsys: pyt
     assert said.out.endswith("; 1 of 2 rows were unchanged\n")
 
 
+@pytest.mark.slow
 def test_files_are_loaded_one_after_the_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = csv_file(tmp_path / "a.csv", "7,P1,1.00"), csv_file(tmp_path / "b.csv", "7,P1,2.00", "7,P2,3.00")
     wrong, never = csv_file(tmp_path / "c.csv", "7,P1,x"), csv_file(tmp_path / "d.csv", "7,P1,9.00")

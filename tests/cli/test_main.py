@@ -31,6 +31,8 @@ def test_an_unknown_argument_of_a_command_names_the_help_of_that_command(capsys:
     assert capsys.readouterr().err == "sortkey check: unrecognized arguments: --unheard-of (see sortkey check --help)\n"
 
 
+@pytest.mark.every_python
+@pytest.mark.slow
 def test_runs_as_a_module() -> None:
     done = subprocess.run([sys.executable, "-m", "sortkey", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("sortkey ")

@@ -70,7 +70,7 @@ def test_beyond_this_machine_the_endpoint_needs_keys(tmp_path: Path, capsys: pyt
     [
         (["--store", "gopher://x"], "unknown scheme 'gopher'"),
         (["--store", "/dev/null/data"], "/dev/null/data"),
-        (["--store", "http://127.0.0.1:1"], "127.0.0.1:1"),
+        pytest.param(["--store", "http://127.0.0.1:1"], "127.0.0.1:1", marks=pytest.mark.slow),  # it is tried again
         (["--config", "/dev/null/config"], "cannot read the configuration"),
         (["--tokens", "/dev/null/tokens"], "cannot read the tokens"),
         (["--access-log", "/dev/null/log"], "cannot write the access log"),

@@ -72,6 +72,7 @@ def test_a_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
         assert "Address already in use" in error(capsys, "boosts", *NOWHERE, "--metrics-port", port)
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_certificate_of_the_program(
     assert len(script.requests) == 4
 
 
+@pytest.mark.slow
 @SESSIONS
 def test_a_proxy(script: Script, monkeypatch: pytest.MonkeyPatch, session: boto3.Session | None) -> None:
     monkeypatch.setenv("HTTP_PROXY", script.url.partition("?")[0])

@@ -61,6 +61,7 @@ class Thing(sk.Item, table=sk.Table("things")):
     key = sk.Key("{name}")
 
 
+@pytest.mark.slow
 def test_sessions_keep_their_timeout(silent: str) -> None:
     with sk.connect(silent, tables=[Thing]) as db:
         hurried = db.within(0.1)

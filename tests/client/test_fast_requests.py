@@ -281,6 +281,7 @@ def test_a_session_is_told_at_once_that_the_store_throttles(script: Script) -> N
 
 
 # The endpoint checks what was signed: a wrong signature would send every request a second time, through botocore.
+@pytest.mark.slow
 def test_every_request_on_an_endpoint_with_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")

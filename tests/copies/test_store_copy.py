@@ -252,6 +252,7 @@ def test_a_copy_without_a_stream_tells_what_it_missed(source: Client, target: Cl
     ]
 
 
+@pytest.mark.slow
 def test_it_continues_where_it_was_stopped(source: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_copy, "SEGMENT_BYTES", 1000)
     orders(source, rows=600)
@@ -344,6 +345,7 @@ def test_an_empty_table_shows_no_rows(source: Client, copy: Make, notes: Notes) 
 
 
 # The command was killed after it had noted the move, and before it told the writers.
+@pytest.mark.slow
 def test_a_move_that_nobody_was_told_is_made_again(
     source: Client, target: Client, copy: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.deployment.conftest import Check
@@ -15,10 +16,12 @@ FOLDER = REPOSITORY / "deploy" / "prometheus"
 CASES = REPOSITORY / "tests" / "deployment" / "alerts.yml"
 
 
+@pytest.mark.slow
 def test_prometheus_accepts_the_configuration(promtool: Check) -> None:
     assert "1 rule files found" in promtool("check", "config", FOLDER / "prometheus.yml")
 
 
+@pytest.mark.slow
 def test_the_alerts_fire_when_they_should(promtool: Check) -> None:
     assert "SUCCESS" in promtool("test", "rules", CASES)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.deployment.command_lines import parsed_text
@@ -16,6 +17,7 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if service["image"] == "sortkey"}
 
 
+@pytest.mark.slow
 def test_the_schema_of_compose_accepts_it(check_jsonschema: Check) -> None:
     check_jsonschema("--builtin-schema", "vendor.compose-spec", FILE)
 

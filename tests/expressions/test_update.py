@@ -238,6 +238,7 @@ def test_a_text_is_compiled_once_for_all_requests(monkeypatch: pytest.MonkeyPatc
 
 
 # 150 × list_append of a long value took 25 s and gigabytes before its item was found to be too large.
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["list_append(:v, :v)", ":v", "if_not_exists(x, :v)", "kept"])
 def test_values_that_are_too_large_together_are_not_all_computed(form: str) -> None:
     names = {f"#{number}": f"a{number}" for number in range(140)}

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 from graphql import parse, validate
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -101,6 +102,8 @@ async def both(text: str, variables: dict[str, Any]) -> tuple[bytes, bytes, list
     return encoded[0], encoded[1], shops[0].calls, shops[1].calls
 
 
+@pytest.mark.every_python
+@pytest.mark.slow
 @given(documents(), st.sampled_from([None, 1, 2]))
 def test_the_compiled_execution_answers_as_graphql_core(text: str, size: int | None) -> None:
     # What is declared and not used, or empty by fragments, is another rule's matter than execution's.

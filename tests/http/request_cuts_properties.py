@@ -106,7 +106,10 @@ def test_a_request_between_others_in_two_pieces(name: str) -> None:
         assert answers(data[:cut], data[cut:] + after) == whole, cut
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if len(data) > EVERY_BYTE else []) for name, data in CORPUS.items()],
+)
 def test_a_request_in_many_pieces(name: str) -> None:
     data = CORPUS[name]
     whole = answers(data)

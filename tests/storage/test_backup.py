@@ -61,6 +61,7 @@ def test_a_restored_folder_is_what_it_was(folder: Path, file: Path, tmp_path: Pa
 
 
 # A user without Sortkey has his data.
+@pytest.mark.slow
 def test_gunzip_makes_a_data_file_of_it(folder: Path, file: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -103,6 +104,7 @@ def test_every_backup_of_a_folder_in_use_is_one_commit(tmp_path: Path, child: St
         assert written > answered
 
 
+@pytest.mark.slow
 def test_a_killed_backup_leaves_no_file_and_the_next_one_is_whole(folder: Path, child: StartChild) -> None:
     killed = child("begin_backup", folder)
     assert killed.line() == "begun"
@@ -116,6 +118,7 @@ def test_a_killed_backup_leaves_no_file_and_the_next_one_is_whole(folder: Path, 
     store.close()
 
 
+@pytest.mark.slow
 def test_a_killed_restore_leaves_no_database_and_the_next_one_is_whole(
     folder: Path, file: Path, child: StartChild
 ) -> None:
@@ -130,6 +133,7 @@ def test_a_killed_restore_leaves_no_database_and_the_next_one_is_whole(
     assert content(folder) == before
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_no_file(folder: Path, child: StartChild) -> None:
     process = child("full_backup", folder, 10_000)
     printed, _ = process.communicate(timeout=60)
@@ -182,6 +186,7 @@ def wrong(request: pytest.FixtureRequest, file: Path) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_not_restored(wrong: Path, tmp_path: Path) -> None:
     restored = tmp_path / "restored"
     with pytest.raises(StorageError, match=r"wrong\.gz is not a whole backup: "):

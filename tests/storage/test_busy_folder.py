@@ -48,6 +48,7 @@ def test_work_that_waited_too_long_is_never_done(store: ByteStore, tmp_path: Pat
 
 
 # The caller must not be told that nothing was written.
+@pytest.mark.slow
 def test_work_that_is_being_committed_is_answered_after_its_deadline(store: ByteStore, tmp_path: Path) -> None:
     running, ended = Event(), Event()
 

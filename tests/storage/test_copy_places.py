@@ -56,7 +56,7 @@ def restored(place: CopyPlace, at: float | None, folder: Path) -> bytes | None:
         store.close()
 
 
-@pytest.fixture(params=["folder", "bucket"])
+@pytest.fixture(params=["folder", pytest.param("bucket", marks=pytest.mark.slow)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> CopyPlace:
     if request.param == "folder":
         return copy_place(str(tmp_path / "copies"))

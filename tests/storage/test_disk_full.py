@@ -158,6 +158,7 @@ def test_a_lock_file_without_its_pages(store: ByteStore, disk: Path) -> None:
 
 
 # The same end, met in another way, which needs no rights: a limit on the size of files.
+@pytest.mark.slow
 def test_a_limit_on_file_size_is_a_full_disk_too(tmp_path: Path, child: StartChild) -> None:
     answered = int(child("fill", tmp_path, 1_000_000).line())
     store = open_store(tmp_path)

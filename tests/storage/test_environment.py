@@ -171,11 +171,13 @@ def test_keys_may_be_as_long_as_dynamodb_allows() -> None:
 
 
 # `ulimit -v` is common on shared machines.
+@pytest.mark.slow
 def test_little_address_space_means_a_smaller_map(tmp_path: Path, child: StartChild) -> None:
     size = int(child("map_size", tmp_path, 8 * GIB).line())
     assert environment.SMALLEST_MAP_BYTES <= size < 8 * GIB
 
 
+@pytest.mark.slow
 def test_too_little_address_space_is_a_clear_error(tmp_path: Path, child: StartChild) -> None:
     assert "address space is too small" in child("map_size", tmp_path, GIB // 2).line()
 
@@ -189,6 +191,7 @@ def test_memory_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 # The files are unlinked before they hold anything.
+@pytest.mark.slow
 def test_memory_leaves_no_file_behind_when_killed(tmp_path: Path, child: StartChild) -> None:
     process = child("memory", tmp_path)
     assert process.line() == "written"

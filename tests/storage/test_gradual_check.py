@@ -121,6 +121,7 @@ def deep_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "deep"
 
 
+@pytest.mark.slow
 def test_deep_folder_is_read_and_emptied_before_the_check_has_ended(deep_folder: Path) -> None:
     store = open_store(deep_folder)
     with store.read() as snapshot:

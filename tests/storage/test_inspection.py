@@ -39,6 +39,7 @@ def test_a_missing_lock_file_is_not_created(tmp_path: Path) -> None:
     assert contents(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_the_snapshot_of_a_living_process(tmp_path: Path, child: StartChild) -> None:
     make_folder(tmp_path)
     process = child("hold_snapshot", tmp_path)
@@ -59,6 +60,7 @@ def test_the_snapshot_of_a_killed_process_is_seen_and_left_alone(tmp_path: Path,
 
 
 # The write lock is held for as long as the child likes.
+@pytest.mark.slow
 def test_a_writer_is_not_waited_for(tmp_path: Path, child: StartChild) -> None:
     make_folder(tmp_path)
     process = child("hold_transaction", tmp_path)

@@ -86,6 +86,7 @@ def test_a_client_made_within_has_no_real_credentials(monkeypatch: pytest.Monkey
     assert b"AKIAREAL" not in sent[0].headers["Authorization"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unconfigured", "local")
 @pytest.mark.parametrize(
     "options",

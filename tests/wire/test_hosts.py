@@ -85,6 +85,7 @@ def test_names_that_are_allowed(tmp_path: Path, serve: Serve, send: Send, worker
 
 
 # A page that leads its name here has no key.
+@pytest.mark.slow
 def test_with_keys_every_name_is_served(tmp_path: Path, serve: Serve, send: Send) -> None:
     keys = tmp_path / "keys.json"
     keys.write_text('{"AKID": {"secret": "s"}}')

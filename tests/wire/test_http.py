@@ -210,6 +210,7 @@ def test_capacity_is_answered_if_asked_for(client: RawClient) -> None:
 
 
 # Each was committed, never answered, and kept its connection for ever.
+@pytest.mark.slow
 def test_numbers_beyond_64_bits_are_rejected_and_leave_nothing_behind(serve: Serve) -> None:
     server = serve("--memory")
     other = RawClient(server.url)

@@ -104,6 +104,7 @@ def test_a_head_that_came_before_is_no_key(keyed: ServerProcess) -> None:
 
 
 # Load balancers and Prometheus have no keys.
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/health", "/metrics"])
 def test_health_and_metrics_are_open(keyed: ServerProcess, path: str) -> None:
     client = RawClient(keyed.url)

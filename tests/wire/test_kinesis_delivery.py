@@ -136,6 +136,7 @@ def kinesis() -> Iterator[Kinesis]:
 
 
 # One request has one change of an item: a change that is not taken cannot be overtaken by the item's next one.
+@pytest.mark.slow
 def test_an_endpoint_gets_each_items_changes_in_order(database: Database, kinesis: Kinesis) -> None:
     for value in range(6):
         put(database, value % 2, value)

@@ -140,6 +140,7 @@ def test_statements_have_actions_of_their_own() -> None:
         KeyHolder("READER", Rights({"*": "read"}), policies, now=0.0).check("ExecuteStatement", select)
 
 
+@pytest.mark.slow
 def test_an_index_is_in_its_tables_policy_and_a_stream_has_its_own() -> None:
     stream = f"{TABLE}/stream/2026-08-24T00:00:00.000"
     policies = {

@@ -38,6 +38,7 @@ def cors(headers: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.startswith("access-control-")}
 
 
+@pytest.mark.slow
 def test_only_pages_of_allowed_origins(serve: Serve) -> None:
     client = RawClient(serve("--memory", "--allow-origin", ORIGIN).url)
     allowed = {"access-control-allow-origin": ORIGIN} | EXPOSED
@@ -54,6 +55,7 @@ def test_only_pages_of_allowed_origins(serve: Serve) -> None:
 
 
 # A browser shows a page an error only if its answer has the headers.
+@pytest.mark.slow
 def test_any_page_with_a_key(serve: Serve, tmp_path: Path) -> None:
     keys = tmp_path / "keys.json"
     keys.write_text(json.dumps({"AKID": {"secret": "secret"}}))

@@ -142,6 +142,7 @@ class FaultyOrder(sk.Item, table="faulty-orders"):
 
 
 # The model's sessions retry; and their reads in the process must meet the faults, too.
+@pytest.mark.slow
 def test_sessions_retry_what_is_throttled() -> None:
     faults = sk.testing.Faults(seed=3, throttle=0.3, transaction_conflicts=0.2, unprocessed=0.3)
     with sk.connect("memory:", faults=faults, tables=[FaultyOrder]) as db:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from textwrap import dedent
 
+import pytest
+
 PROGRAM = dedent("""
     import sys
     import threading
@@ -36,6 +38,8 @@ PROGRAM = dedent("""
 
 
 # msgspec crashed when threads used the same structure for the first time at once.
+@pytest.mark.every_python
+@pytest.mark.slow
 def test_threads_may_send_the_first_requests_together() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "32\n"), done.stderr

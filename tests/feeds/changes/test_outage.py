@@ -44,6 +44,7 @@ async def until_blocked(clock: ManualClock, follower: sk.feeds.Follower, seconds
 
 
 # 20 of 20 changes were among the dead letters within a second.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "error",
     [

@@ -86,6 +86,7 @@ def test_a_follower_that_lost_its_lease_stops(store: str) -> None:
     asyncio.run(program())
 
 
+@pytest.mark.slow
 def test_a_newcomer_gets_its_share() -> None:
     async def program() -> None:
         clock, kept = ManualClock(), Kept()
@@ -171,6 +172,7 @@ def test_the_tables_of_feeds_are_made_by_followers() -> None:
 
 
 # A store in memory has one process only.
+@pytest.mark.slow
 @pytest.mark.parametrize("store", SHARED, indirect=True)
 def test_followers_may_start_at_the_same_time(store: str) -> None:
     async def program() -> None:

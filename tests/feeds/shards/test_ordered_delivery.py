@@ -57,7 +57,7 @@ class Shard(OrderedDelivery[int]):
         return f"{len(entries)} entries"
 
     async def run(self, entries: Sequence[int]) -> bool:
-        return await while_time_passes(self.clock, self.handle(entries), step=LONGEST)
+        return await while_time_passes(self.clock, self.handle(entries), step=LONGEST, turn=0.0)
 
     @property
     def blocked_seconds(self) -> float:

@@ -43,6 +43,7 @@ def test_a_broker_that_does_not_answer_is_an_outage(monkeypatch: pytest.MonkeyPa
 
 
 # The others are sent, and the feed finds out which one it was.
+@pytest.mark.slow
 def test_an_event_that_is_too_large_is_rejected() -> None:
     target = sk.feeds.KafkaTopic("orders", {**MOCK, "message.max.bytes": 1000})
     with pytest.raises(sk.feeds.EventRejected, match="topic orders takes no message of this size: big"):
@@ -50,6 +51,7 @@ def test_an_event_that_is_too_large_is_rejected() -> None:
     send(target, event("e1"), event("e2"))
 
 
+@pytest.mark.slow
 def test_a_queue_that_is_full_is_waited_for() -> None:
     target = sk.feeds.KafkaTopic("orders", {**MOCK, "queue.buffering.max.messages": 2})
     send(target, *(event(f"e{each}") for each in range(7)))

@@ -58,6 +58,7 @@ class DownAtFirst(Handler):
 
 
 # It was put into the partition of the day after tomorrow, which is read two days late.
+@pytest.mark.slow
 @pytest.mark.parametrize("restart", [False, True])
 def test_a_timer_that_was_set_while_the_clock_was_ahead_is_called_when_it_is_due(restart: bool) -> None:
     async def program() -> None:

@@ -94,6 +94,7 @@ def test_a_worker_that_is_stopped_while_it_renews_its_lease_ends(monkeypatch: py
     asyncio.run(program())
 
 
+@pytest.mark.slow
 def test_two_workers_share_the_timers(store: str) -> None:
     async def program() -> None:
         clock, handler = clock_at(NOON - HOUR), Handler()

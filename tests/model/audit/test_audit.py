@@ -149,6 +149,7 @@ def test_an_audit_continues_where_another_stopped(live: sk.Session, segments: in
 
 
 # An audit may be interrupted long after a report; only the rows before its cursor may be in it.
+@pytest.mark.slow
 def test_a_reported_progress_does_not_change(live: sk.Session) -> None:
     fill(live, orders=1200)
     seen: list[sk.AuditProgress] = []

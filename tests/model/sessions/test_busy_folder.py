@@ -55,7 +55,12 @@ WRITES: dict[str, Callable[[Any], Any]] = {
     "transact": lambda db: db.transact(a_transaction()),
     "batch": lambda db: db.batch(put=[Parcel(number=number) for number in range(2, 40)]),
 }
-write = pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+EXAMPLES = ("conditional put", "batch")
+"""Of all writes: each test waits as long as TIMEOUT."""
+write = pytest.mark.parametrize(
+    "write",
+    [pytest.param(call, id=name, marks=[] if name in EXAMPLES else pytest.mark.slow) for name, call in WRITES.items()],
+)
 
 
 def numbers(db: sk.Session) -> list[tuple[int, str]]:
@@ -94,6 +99,7 @@ def test_an_async_write_ends_in_time_and_never_happens(
     assert numbers(db) == [(1, "depot"), (9, "depot")]
 
 
+@pytest.mark.slow
 def test_a_load_ends_in_time_and_says_where_to_continue(db: sk.Session, folder: Path) -> None:
     parcels = [Parcel(number=number) for number in range(1, 200)]
 

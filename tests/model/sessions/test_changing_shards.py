@@ -158,6 +158,7 @@ def _before_request(db: sk.Session, nth: int, act: Callable[[], None]) -> None:
 
 
 # Readers, writers and the mover at once, in threads of one process. Scores are tied, ranks are not.
+@pytest.mark.slow
 @pytest.mark.parametrize("index", ["top", "ranked"])
 def test_nothing_is_missing_or_twice_while_writes_go_on(store: str, index: str) -> None:
     with sk.connect(store, tables=[BEFORE]) as db, ThreadPoolExecutor(2) as threads:

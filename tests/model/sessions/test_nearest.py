@@ -126,6 +126,7 @@ def test_tables_are_compared_with_their_declaration(db: sk.Session) -> None:
     assert db.diff_tables(DISHES) == []
 
 
+@pytest.mark.usefixtures("brief_polls")
 def test_an_index_is_added_to_an_existing_table(db: sk.Session) -> None:
     assert db.add_vector_index(Dish.similar) is False
     db.client.update_table(TableName=DISHES.name, VectorIndexUpdates=[{"Delete": {"IndexName": "by_taste"}}])

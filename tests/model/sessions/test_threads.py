@@ -69,6 +69,7 @@ def test_every_thread_reads_what_it_wrote(db: sk.Session) -> None:
 
 
 # The key of the index is computed from what was read, so writers that meet have to plan again.
+@pytest.mark.slow
 def test_updates_of_one_item_are_not_lost(db: sk.Session) -> None:
     db.put(Account(bank="b", id=0))
     in_threads(lambda _: [db.update(account(0), [sk.F(Account.balance).add(1)]) for _ in range(3)])

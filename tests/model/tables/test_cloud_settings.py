@@ -90,6 +90,7 @@ def test_wrong_declarations_are_told(settings: dict[str, Any], message: str) -> 
         sk.Table("wrong", **settings)
 
 
+@pytest.mark.slow
 def test_create_tables_turns_recovery_on(aws: sk.Session) -> None:
     assert aws.create_tables(VAULT) == ["vault"]
     assert recovery(aws, "vault") == "ENABLED"
@@ -98,6 +99,7 @@ def test_create_tables_turns_recovery_on(aws: sk.Session) -> None:
 
 
 # As with TTL, nothing of an existing table is changed behind anyone's back.
+@pytest.mark.slow
 @pytest.mark.usefixtures("brief_polls")
 def test_an_existing_table_without_recovery_is_told(aws: sk.Session) -> None:
     class Plain(sk.Item, table=sk.Table("vault")):

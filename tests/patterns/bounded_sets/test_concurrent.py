@@ -61,6 +61,7 @@ def test_a_bounded_set_takes_exactly_its_limit(db: sk.Session) -> None:
 
 
 # Other programs may store UUIDs in other forms, and that must not make writers wait for each other.
+@pytest.mark.slow
 def test_a_bounded_set_of_members_with_several_forms_takes_exactly_its_limit(memory: sk.Session) -> None:
     ids = sk.patterns.bounded(Board, "ids", limit=LIMIT)
     answers = all_at_once(lambda member: ids.add(memory, ADA, uuid5(NAMESPACE_OID, member)), adders())

@@ -10,6 +10,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.patterns.rekeying import group_writer, handover, walk
+from sortkey.patterns.rekeying import reader as reader_module
 from sortkey.patterns.rekeying.group_writer import GroupNote, digest_of
 from tests.patterns.rekeying.users import BY_CITY, BY_TEAM, User, UserInCity, expected, new_rows, run, written
 
@@ -209,7 +210,9 @@ def test_a_handover_that_is_stopped_is_given_up() -> None:
     run(test)
 
 
-def test_programs_wait_during_the_handover() -> None:
+def test_programs_wait_during_the_handover(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader_module, "RENEW", 0.02)
+
     async def test(db: sk.AsyncSession) -> None:
         await BY_CITY.start(db)
         await BY_CITY.switch(db)
@@ -263,7 +266,8 @@ def test_the_handover_waits_for_writes_under_way() -> None:
 
 
 def test_the_handover_does_not_wait_for_the_dead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handover, "DEAD", 0.5)
+    monkeypatch.setattr(handover, "DEAD", 0.05)
+    monkeypatch.setattr(handover, "LOOK", 0.01)
 
     async def test(db: sk.AsyncSession) -> None:
         await BY_CITY.start(db)

@@ -12,6 +12,7 @@ import pytest
 import sortkey as sk
 from sortkey.feeds.shards.lease_runner import Sightings
 from sortkey.feeds.shards.leases import FEEDS, ShardLease
+from sortkey.server.console import feeds
 from tests.server.console.consoles import SHOP, Opened, Order, run
 
 
@@ -109,7 +110,8 @@ async def feed_of(shop: Opened) -> dict[str, Any]:
 
 
 # The console of a server that does not follow: how far behind a feed is, it reads from the stream.
-def test_a_feed_of_other_processes_is_as_far_behind_as_its_oldest_change() -> None:
+def test_a_feed_of_other_processes_is_as_far_behind_as_its_oldest_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "LOOK_SECONDS", 0.05)
     printer = Printer()
     printer.broken = False
     feed = printer.feed()

@@ -105,6 +105,8 @@ def test_the_page_is_built_from_these_sources() -> None:
 
 
 # Whoever installs 'sortkey[endpoint]' has the console of 'sortkey db', and its designer.
+@pytest.mark.every_python
+@pytest.mark.slow
 def test_the_console_of_an_endpoint_needs_no_other_packages() -> None:
     others = [name for name in PACKAGES if name not in EXTRAS["endpoint"]]
     script = f"""

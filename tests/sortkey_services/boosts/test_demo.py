@@ -24,10 +24,12 @@ def regions() -> dict[str, demo.Region]:
     return {region.tenant: region for region in demo.REGIONS}
 
 
+@pytest.mark.slow
 def test_it_is_the_same_every_time(regions: dict[str, demo.Region]) -> None:
     assert list(demo.events_of(regions["de"])) == list(demo.events_of(regions["de"]))
 
 
+@pytest.mark.slow
 def test_every_event_is_one_that_the_service_takes(regions: dict[str, demo.Region]) -> None:
     markets = markets_of(read_settings({}))
     for tenant, region in regions.items():
@@ -35,6 +37,7 @@ def test_every_event_is_one_that_the_service_takes(regions: dict[str, demo.Regio
         assert [event for event in events if markets[tenant].error(event)] == []
 
 
+@pytest.mark.slow
 def test_one_market_is_wildcard_one_zoned_one_mixed(regions: dict[str, demo.Region]) -> None:
     counts = {
         tenant: Counter(event.areas == (EVERYWHERE,) for event in demo.events_of(region))

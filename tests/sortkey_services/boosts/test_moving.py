@@ -11,6 +11,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
+from sortkey.patterns.rekeying import reader
 from sortkey_services.boosts.design import LookupQuery
 from sortkey_services.boosts.model import RETENTION_SECONDS, BoostRow
 from sortkey_services.boosts.service import DESIGNS, BoostsService
@@ -77,7 +78,9 @@ def test_the_new_design_answers_as_the_old_one(to: To) -> None:
 
 
 # V2's rows go on from where v1's ended: an older event is stale, a newer one replaces what was derived.
-def test_programs_write_the_new_design_after_the_end() -> None:
+def test_programs_write_the_new_design_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "RENEW", 0.02)
+
     async def test(service: BoostsService, db: sk.AsyncSession) -> None:
         rekey = service.design.rekey  # type: ignore[attr-defined]
         await service.apply("de", EVENTS)
@@ -123,6 +126,7 @@ def test_an_ended_campaign_expires_when_it_would_have() -> None:
 
 
 # A table of v1 from before it had a stream.
+@pytest.mark.usefixtures("brief_polls")
 def test_a_table_without_a_stream_gets_it() -> None:
     async def test() -> None:
         settings = msgspec.structs.replace(SETTINGS, design="v1")

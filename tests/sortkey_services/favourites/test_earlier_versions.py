@@ -81,6 +81,7 @@ def earlier(store: str, runner: asyncio.Runner) -> Iterator[sk.AsyncSession]:
     runner.run(session.close())
 
 
+@pytest.mark.slow
 def test_the_service_starts_and_lists_what_was_counted_before(earlier: sk.AsyncSession, runner: asyncio.Runner) -> None:
     async def play() -> None:
         service = FavouritesService(earlier)

@@ -94,6 +94,7 @@ def test_what_is_served_already_stays() -> None:
 
 
 # The demonstration's as-of is of today; a first real batch may well be of last month.
+@pytest.mark.slow
 def test_every_real_batch_replaces_the_demonstration_and_ends_it() -> None:
     async def use(service: GoalsService, session: sk.AsyncSession, clock: ManualClock) -> None:
         await service.load_demo(lambda *_: None)

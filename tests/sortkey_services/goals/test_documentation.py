@@ -73,6 +73,7 @@ def test_the_story_goes_as_told() -> None:
     asyncio.run(told())
 
 
+@pytest.mark.slow
 def test_what_is_rejected_is_taken_away() -> None:
     *_, (rejected, _) = EXAMPLE.findall(PAGE)
     assert "REJECTED" in rejected

@@ -27,7 +27,7 @@ def sqlite_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'rules.db'}"
 
 
-@pytest.fixture(params=["sqlite_url", "postgres_url"])
+@pytest.fixture(params=["sqlite_url", pytest.param("postgres_url", marks=pytest.mark.postgres)])
 def url(request: pytest.FixtureRequest) -> str:
     found: str = request.getfixturevalue(request.param)
     return found

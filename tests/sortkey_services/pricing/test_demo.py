@@ -19,6 +19,7 @@ from tests.sortkey_services.pricing.serving import Served
 in_memory = pytest.mark.parametrize("store", ["memory"], indirect=True)
 
 
+@pytest.mark.slow
 def test_it_is_40_stores_with_500_products_the_same_every_time() -> None:
     rows = list(demo.prices())
     assert rows == list(demo.prices())

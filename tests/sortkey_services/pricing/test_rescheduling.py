@@ -183,6 +183,7 @@ def test_a_change_that_comes_due_while_it_is_moved_stays(service: Service, monke
     assert (service.price("P1"), service.upcoming()) == (11, [])
 
 
+@pytest.mark.slow
 @in_memory
 def test_a_change_is_moved_so_often_at_most(service: Service) -> None:
     change = service.change("P1", "11", minutes=5)

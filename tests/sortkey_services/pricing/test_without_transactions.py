@@ -122,6 +122,7 @@ def test_a_change_that_was_killed_was_made_or_was_not(service: Service) -> None:
     assert outcomes.count(5) >= 3, "with the one that was killed after the commit"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minutes", [None, 3, 9])
 def test_a_cancelled_or_moved_change_is_so_in_every_list_at_once(service: Service, minutes: int | None) -> None:
     """None cancels it."""

@@ -66,6 +66,7 @@ async def check(session: sk.AsyncSession, service: SocialService) -> None:
     assert (await session.audit(SOCIAL)).is_clean
 
 
+@pytest.mark.slow
 def test_the_service_starts_and_lists_the_orders_of_before(store: str) -> None:
     async def play() -> None:
         async with await earlier(store) as session:
@@ -78,6 +79,7 @@ def test_the_service_starts_and_lists_the_orders_of_before(store: str) -> None:
 
 
 # The index is there then, so the table is as declared; the orders are not in it.
+@pytest.mark.slow
 def test_a_start_that_was_killed_is_gone_on_with(store: str) -> None:
     async def play() -> None:
         async with await earlier(store) as session:

@@ -86,6 +86,7 @@ def test_a_goal_is_reached_once_whatever_batches_come(gold: SmallGold) -> None:
     told(gold, story)
 
 
+@pytest.mark.slow
 def test_what_is_noted(gold: SmallGold) -> None:
     async def story(bank: Bank) -> None:
         await bank.batch()
@@ -107,6 +108,7 @@ def test_what_is_noted(gold: SmallGold) -> None:
 
 
 # It may be rejected, and an event cannot be taken back.
+@pytest.mark.slow
 def test_a_pending_balance_reaches_no_goal(gold: SmallGold) -> None:
     async def story(bank: Bank) -> None:
         await bank.batch()
@@ -128,6 +130,7 @@ def test_a_pending_balance_reaches_no_goal(gold: SmallGold) -> None:
 
 
 # A kill between the load and the notes: the load is served, and nothing is noted.
+@pytest.mark.slow
 def test_what_a_killed_batch_has_not_noted_the_next_one_notes(gold: SmallGold, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(bank: Bank) -> None:
         async def killed(*_: object) -> int:
@@ -145,6 +148,7 @@ def test_what_a_killed_batch_has_not_noted_the_next_one_notes(gold: SmallGold, m
 
 
 # Another process noted the goals after this one had looked them up.
+@pytest.mark.slow
 def test_of_two_batches_at_once_one_notes(gold: SmallGold) -> None:
     async def story(bank: Bank) -> None:
         results = await asyncio.gather(bank.batch(), bank.batch(), return_exceptions=True)
@@ -156,6 +160,7 @@ def test_of_two_batches_at_once_one_notes(gold: SmallGold) -> None:
 
 
 # No batch of May sees what was paid in on the evening of the last day: as-of is the midnight before.
+@pytest.mark.slow
 def test_the_first_batch_of_a_month_notes_the_goals_of_the_month_before(gold: SmallGold) -> None:
     async def story(bank: Bank) -> None:
         await bank.batch()
@@ -169,6 +174,7 @@ def test_the_first_batch_of_a_month_notes_the_goals_of_the_month_before(gold: Sm
     told(gold, story)
 
 
+@pytest.mark.slow
 def test_a_contribution_of_the_month_before_that_is_there_twice_reaches_nothing(gold: SmallGold) -> None:
     async def story(bank: Bank) -> None:
         for name, values in gold.tables["goals"].items():

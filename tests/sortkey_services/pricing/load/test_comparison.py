@@ -159,6 +159,7 @@ def test_rows_of_one_price_are_made_together_or_not_at_all(tmp_path: Path) -> No
 
 
 # What a query would read for nothing is looked up.
+@pytest.mark.slow
 def test_a_file_of_a_few_products_reads_a_few_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "LEAST_READ", 20)
     monkeypatch.setattr(comparison, "FEW", 2)
@@ -184,6 +185,7 @@ def test_a_file_of_a_few_products_reads_a_few_rows(tmp_path: Path, monkeypatch: 
     in_shop(tmp_path, test)
 
 
+@pytest.mark.slow
 def test_a_mistake_in_a_later_file_changes_nothing(tmp_path: Path) -> None:
     async def test(shop: Shop) -> None:
         await shop.first("7,P1,100")
