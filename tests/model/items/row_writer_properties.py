@@ -88,11 +88,12 @@ def written(item: Any) -> Any:
     encodes on their way, are an error, too; so is what the store rejects."""
     try:
         row = schema_of(type(item)).encode(item)
+    except (sk.EncodeError, sk.KeyPartError) as error:
+        return str(error)
+    try:
         return row, normalise_item(row)
     except DynamoDBError as error:
         return row, str(error)
-    except (sk.EncodeError, sk.KeyPartError) as error:
-        return str(error)
 
 
 @given(parcels)
