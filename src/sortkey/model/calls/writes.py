@@ -66,6 +66,8 @@ class Put(ConditionalWrite):
         """The last request, if it was one for any row that the store can judge."""
         self.written_item = item
         """The same, with the revision that is written."""
+        self.size: int | None = None
+        """Of the row, if it was measured: then it is canonical, and has no binary."""
         self._encode()
         self.key = {part.name: self.row[part.name] for part in schema.primary.attributes}
 
@@ -89,7 +91,8 @@ class Put(ConditionalWrite):
             field, revision = condition.counted
             item = replace(item, **{field: revision})
         self.written_item = item
-        self.row = self.schema.encode(item)
+        measured = None if self.schema.writer is None else self.schema.writer(item)
+        self.row, self.size = (self.schema.encode(item), None) if measured is None else measured
 
     def detach(self) -> None:
         # Without stamps, the item is encoded already, and for good.

@@ -1,8 +1,8 @@
 """Writes a class's items as rows together with their size, which the store in this process then need not compute.
 
 The twin of `row_reader`: a function that is generated for one class, so that an item is encoded and measured in one
-pass, without a call for each field. A class whose fields are texts, numbers and flags has one. It returns None for an
-item that needs more, also for one that cannot be written: then the codec encodes it, and words any error.
+pass, without a call for each field. A class whose fields are texts, numbers, flags, lists and maps has one. It returns
+None for an item that needs more, also for one that cannot be written: then the codec encodes it, and words any error.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+from sortkey.errors import DynamoDBError
 from sortkey.limits import NUMBER_DIGITS
 from sortkey.model.errors import UNEXPECTED, EncodeError, KeyPartError
 from sortkey.model.fields.codec import Field, Row
@@ -17,6 +18,7 @@ from sortkey.model.fields.converter import Value, encode_int, encode_text
 from sortkey.model.keys.key_attribute import KeyAttribute, TemplateAttribute
 from sortkey.model.keys.key_layout import KeyLayout
 from sortkey.values import number
+from sortkey.values.attribute import normalise_item
 from sortkey.values.size import FLAG, text_size, value_size
 
 
@@ -28,7 +30,8 @@ class MeasuredRow(NamedTuple):
 
 RowWriter = Callable[[Any], MeasuredRow | None]
 
-_TAGS: Final = frozenset({"S", "N", "BOOL"})
+_SCALARS: Final = frozenset({"S", "N", "BOOL"})
+_DOCUMENTS: Final = frozenset({"L", "M"})
 
 
 def compile_writer(
@@ -44,8 +47,8 @@ def compile_writer(
         if part.name not in {field.attribute for field in stored}
     ]
     if (
-        any(field.tag not in _TAGS or field.also for field in stored)
-        or any(part.tag not in _TAGS for part in keys)
+        any(field.tag not in _SCALARS | _DOCUMENTS or field.also for field in stored)
+        or any(part.tag not in _SCALARS for part in keys)
         or len({part.name for part in keys}) < len(keys)
     ):
         return None
@@ -61,7 +64,8 @@ class _Source:
             "number_size": number.size,
             "measured": _measured_number,
             "text_size": text_size,
-            "ERRORS": (EncodeError, KeyPartError, *UNEXPECTED),
+            "document_size": _document_size,
+            "ERRORS": (EncodeError, KeyPartError, DynamoDBError, *UNEXPECTED),
         }
         self.size = 0
         """Of what all rows have."""
@@ -118,6 +122,12 @@ class _Source:
                 f"else number_size({content})",
             ]
         self.names[f"encode{suffix}"] = field.encode_checked
+        if field.tag in _DOCUMENTS:
+            return [
+                f"{target} = encoded = encode{suffix}({variable})",
+                "if (length := document_size(encoded)) is None: return None",
+                "size += length",
+            ]
         lines = [f"{target} = encoded = encode{suffix}({variable})", f"{content} = encoded[{field.tag!r}]"]
         if field.tag == "BOOL":
             return [*lines, f"size += {FLAG}"]
@@ -180,3 +190,13 @@ class _Source:
 def _measured_number(text: str) -> int:
     """The size of a canonical number; 0 for any other text."""
     return number.plain_size(text) or (number.size(text) if number.canonical(text) is text else 0)
+
+
+def _document_size(value: Value) -> int | None:
+    """The size of a canonical list or map without binary; None for any other. Raises DynamoDBError for one that no
+    item can have."""
+    found = normalise_item({_NAME: value})
+    return found.size - text_size(_NAME) if found.item[_NAME] is value and not found.binary else None
+
+
+_NAME: Final = "document"

@@ -173,7 +173,7 @@ class _OneCommit(_Group):
         self._names: dict[str, None] = {}
 
     def add(self, write: Put, condition: Condition | None) -> None:
-        self._puts.add(write.schema.table, write.row, condition)
+        self._puts.add(write.schema.table, write.row, condition, size=write.size)
         self._names[write.schema.name] = None
 
     @property

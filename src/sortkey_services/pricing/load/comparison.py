@@ -4,15 +4,17 @@ A row is *unchanged* if the price in force at its instant has its amount already
 is no price. A row that is to come is unchanged if the same change is scheduled for the same instant. Rows of one price
 follow each other: if one of them differs, all are made, because the others were compared with what was in force before.
 
-Each process compares a share of the stores. Rows of a file that are near each other are often of one store, so a query
-reads what hundreds of them are compared with. Rows that differ are kept in a file, in their order, until the whole file
-is checked.
+Each process, the command's own among them, compares a share of the stores. Rows of a file that are near each other are
+often of one store, so a query reads what hundreds of them are compared with. Rows that differ are kept in a file, in
+their order, until the whole file is checked.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from heapq import merge
 from itertools import islice
@@ -31,7 +33,7 @@ from sortkey_services.pricing.checks import CheckedChange
 from sortkey_services.pricing.load.file_check import NAMED_MISTAKES, FileReport, Memo, RowCheck, SeenKeys
 from sortkey_services.pricing.load.price_files import PriceFile, RawRow, RowMistake, ShowRead, Text
 from sortkey_services.pricing.model import PriceRow
-from sortkey_services.pricing.prices import PriceKey
+from sortkey_services.pricing.prices import PriceKey, PriceKind
 from sortkey_services.pricing.reads import moment_in_force
 from sortkey_services.pricing.timeline import Moment, batches_of
 
@@ -57,7 +59,7 @@ class Share(NamedTuple):
         return crc32((store or "").encode(errors="replace")) % self.of == self.number
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True, gc=False):
     """A row of the file, of a store, channel and kind that are known."""
 
     number: int
@@ -102,8 +104,9 @@ class Compared(msgspec.Struct):
         )
 
 
-Group = tuple[PriceKey, list[Asked]]
-"""Rows of one store, channel and kind, with the key of the first one."""
+Place = tuple[str, str, PriceKind]
+"""A store, a channel and a kind: where prices of one query are."""
+Group = tuple[Place, list[Asked]]
 
 
 class Comparison:
@@ -126,10 +129,12 @@ class Comparison:
     async def run(self, kept: Path, show: ShowRead) -> Compared:
         """The rows that differ are written to `kept`, from which `different_rows` reads them."""
         report, seen = FileReport(), SeenKeys()
-        with kept.open("wb") as out:
+        with _collector_paused(), kept.open("wb") as out:
             for groups in _grouped(self._asked(show, report, seen.add)):
                 if not report.wrong:
                     await self._compare(groups, out)
+                # The processes of the other shares start meanwhile.
+                await asyncio.sleep(0)
         repeated = seen.repeated()
         if repeated and not report.wrong:
             self._keep_together(kept, {row.mark for row in _read(kept) if row.mark in repeated})
@@ -137,7 +142,7 @@ class Comparison:
 
     def _asked(
         self, show: ShowRead, report: FileReport, mark_of: Callable[[tuple[object, ...]], int]
-    ) -> Iterator[tuple[PriceKey, Asked]]:
+    ) -> Iterator[tuple[Place, Asked]]:
         """The rows of the share; the report has those with mistakes."""
         check, since = self._check, self._check.since
         ours = Memo(self._share.has)
@@ -154,8 +159,8 @@ class Comparison:
                 report.direct += 1
                 if not self._skips_direct:
                     store, channel, kind, product, cents, at = direct
-                    asked = Asked(number, mark_of((store, channel, product)), product, cents, at, raw)
-                    yield PriceKey(store, channel, kind, product), asked
+                    mark = mark_of((store, channel, product))
+                    yield (store, channel, kind), Asked(number, mark, product, cents, at, raw)
                 continue
             found = check.change(raw)
             if not isinstance(found, CheckedChange):
@@ -166,7 +171,7 @@ class Comparison:
             at = since if found.at is None else found.at
             # What is to come depends only on rows of the same instant.
             mark = mark_of((store, channel, product) if at <= since else (store, channel, product, at))
-            yield found.key, Asked(number, mark, product, found.cents, at, raw)
+            yield (store, channel, kind), Asked(number, mark, product, found.cents, at, raw)
 
     async def _compare(self, groups: Sequence[Group], out: IO[bytes]) -> None:
         """Write the rows that differ, in the order of the file."""
@@ -183,7 +188,7 @@ class Comparison:
                 elif row.cents != asked.cents:
                     differ.append(asked)
         differ += await self._differing(unclear)
-        differ.sort()
+        differ.sort(key=_number)
         self._unchanged += sum(len(rows) for _, rows in groups) - len(differ)
         _write(out, map(_different, differ))
 
@@ -191,14 +196,14 @@ class Comparison:
         """The rows of each group, and the price rows of its products."""
         few: list[tuple[Group, dict[str, PriceRow]]] = []
         missing: list[tuple[dict[str, PriceRow], PriceKey]] = []
-        for key, rows in groups:
+        for place, rows in groups:
             found: dict[str, PriceRow] = {}
             products = {asked.product for asked in rows}
             if len(products) > FEW:
-                products = await self._queried(key, products, found)
+                products = await self._queried(place, products, found)
             if products:
-                few.append(((key, rows), found))
-                missing += [(found, key._replace(product=product)) for product in products]
+                few.append(((place, rows), found))
+                missing += [(found, PriceKey(*place, product)) for product in products]
             else:
                 yield rows, found
         for start in range(0, len(missing), LOOKED_UP):
@@ -209,9 +214,10 @@ class Comparison:
         for (_, rows), found in few:
             yield rows, found
 
-    async def _queried(self, key: PriceKey, wanted: set[str], found: dict[str, PriceRow]) -> set[str]:
+    async def _queried(self, place: Place, wanted: set[str], found: dict[str, PriceRow]) -> set[str]:
         """Which of the wanted products are still to be looked up, because most of the store's are not wanted."""
-        path = PriceRow.key(store=key.store, channel=key.channel, kind=key.kind)
+        store, channel, kind = place
+        path = PriceRow.key(store=store, channel=channel, kind=kind)
         read = 0
         # One that cannot be read differs, and then its change says why it cannot be made.
         async for row in self._session.iterate(path, consistent=True, undecodable="skip"):
@@ -252,25 +258,37 @@ class Comparison:
         before.unlink()
 
 
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Thousands of rows are in use at a time, none of them in a cycle. The collector would walk over them again and
+    again: that took a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def _is_same(moment: Moment | None, asked: Asked, *, is_due: bool) -> bool:
     if is_due:
         return (None if moment is None else moment.cents) == asked.cents
     return moment is not None and (moment.at, moment.cents) == (asked.at, asked.cents)
 
 
-def _grouped(rows: Iterator[tuple[PriceKey, Asked]]) -> Iterator[list[Group]]:
+def _grouped(rows: Iterator[tuple[Place, Asked]]) -> Iterator[list[Group]]:
     """By store, channel and kind, some rows at a time."""
     while some := list(islice(rows, ROWS_AT_ONCE)):
-        groups: dict[tuple[str, ...], Group] = {}
-        last: tuple[str, ...] | None = None
+        groups: dict[Place, list[Asked]] = {}
+        last: Place | None = None
         group: list[Asked] = []
-        for key, asked in some:
-            name = key[:3]
-            if name != last:
-                last, group = name, groups.setdefault(name, (key, []))[1]
+        for place, asked in some:
+            if place != last:
+                last, group = place, groups.setdefault(place, [])
             group.append(asked)
         del some
-        yield list(groups.values())
+        yield list(groups.items())
 
 
 def _different(asked: Asked) -> Different:

@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Final, NamedTuple, Protocol
 
 import sortkey as sk
+from sortkey_services.concurrent_map import concurrent_map
 from sortkey_services.pricing.checks import MAX_CHANGES
 from sortkey_services.pricing.load.comparison import Compared, Comparison, Share, different_rows
 from sortkey_services.pricing.load.file_check import FileReport, RowCheck, change_of, check_file, zones_of_stores
@@ -243,18 +244,24 @@ class PriceLoad:
         since = micros_at(self._now()) if record is None else record.since
         skips_direct = record is not None and bool(record.direct)
         processes = self._processes or process_count(identity.size // BYTES_OF_A_ROW)
-        shares = [Share(number, processes) for number in range(processes)]
-        differing = [folder / f"{share.number}.jsonl" for share in shares]
-        if processes == 1:
-            check = await self._check(since)
-            comparison = Comparison(self._session, self._file, check, shares[0], skips_direct=skips_direct)
-            compared = await comparison.run(differing[0], show)
-        else:
-            orders = [
-                CompareOrder(self._order(since), share, str(kept), skips_direct)
-                for share, kept in zip(shares, differing, strict=True)
-            ]
-            compared = await _compared_by_processes(orders, show)
+        own, *others = [Share(number, processes) for number in range(processes)]
+        differing = [folder / f"{number}.jsonl" for number in range(processes)]
+        check = await self._check(since)
+        comparison = Comparison(self._session, self._file, check, own, skips_direct=skips_direct)
+        orders = [
+            CompareOrder(self._order(since), share, str(differing[share.number]), skips_direct) for share in others
+        ]
+
+        async def own_share() -> list[Compared]:
+            # All processes read the whole file, so one of them shows how far they are.
+            return [await comparison.run(differing[0], show)]
+
+        async def other_shares() -> list[Compared]:
+            return [message.compared async for _, message in run_processes(orders) if message.compared is not None]
+
+        # This process compares, too: one that only waits has the whole store checked in the background all the same.
+        found = await concurrent_map(lambda shares: shares(), [other_shares, own_share], 2)
+        compared = Compared.together([share for shares in found for share in shares])
         self._require_right(compared.report, identity)
         if record is None:
             record = await self._noted(identity, since, compared.report.rows, [])
@@ -275,17 +282,6 @@ class PriceLoad:
         if now - self._recorded_at > SECONDS_BETWEEN_RECORDS:
             self._recorded_at = now
             await self._session.put(record)
-
-
-async def _compared_by_processes(orders: Sequence[CompareOrder], show: ShowRead) -> Compared:
-    shares: list[Compared] = []
-    async for number, message in run_processes(orders):
-        if message.compared is not None:
-            shares.append(message.compared)
-        elif number == 0 and message.error is None:
-            # All of them read the whole file.
-            show(message.position, message.total)
-    return Compared.together(shares)
 
 
 def _lists(changes: Iterator[ChangeInput]) -> Iterator[list[ChangeInput]]:
