@@ -2,11 +2,16 @@
 
 Each store is a synced folder with so many orders, counts of restaurants and prices. All are open at once and take turns
 with the same calls, so that a noisy moment hits all of them. A number is the median of all turns, in microseconds;
-it stands beside that of the smallest store. `SORTKEY_GROWTH_ROWS=10000,1000000` measures other sizes.
+it stands beside that of the smallest store. Every call is of one of 10,000 rows, which are spread over the whole table
+and were read before; `any row` is a get of a row that was not, whose page the system has to map or to read.
+
+`SORTKEY_GROWTH_ROWS=10000,1000000` measures other sizes. 10,000,000 rows of each kind take ten minutes of processor
+time to load, and 12 GB of disk. `SORTKEY_GROWTH_FOLDER=DIR` keeps the stores there: what is loaded, a later run opens.
 """
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import random
@@ -14,9 +19,10 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter, process_time
+from time import perf_counter, process_time, time_ns
 from typing import Any, Final, NamedTuple
 
 import uvloop
@@ -24,6 +30,8 @@ import uvloop
 import sortkey as sk
 from benchmarks._peers import working_folder
 from benchmarks._results import Result
+from sortkey.engine.rows.write_batch import WriteBatch
+from sortkey.storage import Store as EngineStore
 from sortkey_services.favourites.model import COUNTS, FAVOURITES, Favourite, FavouriteCount, counts_of
 from sortkey_services.favourites.service import FavouritesService, top_page
 from sortkey_services.pricing.model import CHANGES, PRICES, PriceRow
@@ -35,12 +43,23 @@ SIZES: Final = (10_000, 1_000_000, 10_000_000)
 POPULATION: Final = 10_000
 """How many different rows are read, whatever the size: they are spread over the whole table, and read before."""
 TURNS: Final = 15
-CALLS: Final = {"get": 1000, "query": 100, "page": 100, "top list": 20, "price page": 50, "put": 50, "aggregate": 3}
+CALLS: Final = {
+    "get": 1000,
+    "any row": 200,
+    "query": 100,
+    "page": 100,
+    "top list": 20,
+    "price page": 50,
+    "put": 50,
+    "aggregate": 3,
+}
+"""How many of each in a turn."""
 PER_PARTITION: Final = 100
 PRODUCTS: Final = 500
 MARKS: Final = 100
 """Of one batch of the change feed."""
 ORDERS: Final = sk.Table("growth-orders")
+TABLES: Final = (ORDERS, FAVOURITES, COUNTS, PRICES, CHANGES)
 
 Call = Callable[[int], Awaitable[object]]
 
@@ -61,32 +80,45 @@ class Cost(NamedTuple):
     passed: float
     worked: float
     """Processor time, which is steadier where others use the machine."""
+    mapped: float
+    """How many pages the system mapped into the process, whether it had them in memory or not."""
 
 
 def run() -> Iterator[Result]:
     named = os.environ.get("SORTKEY_GROWTH_ROWS", "")
-    yield from measure([int(size) for size in named.split(",") if size] or SIZES)
-
-
-def measure(sizes: tuple[int, ...] | list[int], turns: int = TURNS) -> Iterator[Result]:
+    sizes = [int(size) for size in named.split(",") if size] or list(SIZES)
+    kept = os.environ.get("SORTKEY_GROWTH_FOLDER")
+    if kept is not None:
+        yield from measure(Path(kept), sizes)
+        return
     with TemporaryDirectory(dir=working_folder()) as made:
-        found = uvloop.run(measured(Path(made), sizes, turns))
+        yield from measure(Path(made), sizes)
+
+
+def measure(folder: Path, sizes: list[int], turns: int = TURNS) -> Iterator[Result]:
+    costs, trees = uvloop.run(measured(folder, sizes, turns))
     smallest = sizes[0]
     for call in CALLS:
         for size in sizes[1:]:
             for part, kind in enumerate(("", ", processor time")):
-                beside = {f"{smallest:,} rows": found[smallest][call][part]}
-                yield Result(f"{call} of {size:,} rows{kind}", found[size][call][part], "µs", peers=beside)
+                beside = {f"{smallest:,} rows": costs[smallest][call][part]}
+                yield Result(f"{call} of {size:,} rows{kind}", costs[size][call][part], "µs", peers=beside)
+        for size in sizes:
+            yield Result(f"{call} of {size:,} rows, page faults", costs[size][call].mapped, "")
+    for size, tree in trees.items():
+        yield Result(f"file of {size:,} rows of each kind", tree.gibibytes, "GiB")
+        yield Result(f"depth of its tree, of {tree.leaves:,} leaves", tree.depth, "pages")
 
 
-async def measured(folder: Path, sizes: tuple[int, ...] | list[int], turns: int) -> dict[int, dict[str, Cost]]:
+async def measured(folder: Path, sizes: list[int], turns: int) -> tuple[dict[int, dict[str, Cost]], dict[int, Tree]]:
     async with AsyncExitStack() as stack:
         stores = {}
         for size in sizes:
-            session = await sk.async_connect(folder / f"{size}", tables=[ORDERS, FAVOURITES, COUNTS, PRICES, CHANGES])
+            session = await sk.async_connect(folder / f"{size}", tables=TABLES)
             stores[size] = Store(await stack.enter_async_context(session), size)
             await stores[size].load()
-            await stores[size].warm_up()
+        for store in stores.values():
+            await store.warm_up()
         costs: dict[int, dict[str, list[Cost]]] = {size: {call: [] for call in CALLS} for size in sizes}
         draw = random.Random(7)
         for _ in range(turns):
@@ -94,20 +126,38 @@ async def measured(folder: Path, sizes: tuple[int, ...] | list[int], turns: int)
                 numbers = [draw.randrange(POPULATION) for _ in range(calls)]
                 for size, store in stores.items():
                     costs[size][call].append(await timed(store.calls[call], numbers))
-    return {size: {call: typical(each) for call, each in of_size.items()} for size, of_size in costs.items()}
+        trees = {size: store.tree() for size, store in stores.items()}
+    return {size: {call: typical(each) for call, each in of_size.items()} for size, of_size in costs.items()}, trees
 
 
 async def timed(call: Call, numbers: list[int]) -> Cost:
     gc.collect()
-    began, working = perf_counter(), process_time()
+    began, working, mapped = perf_counter(), process_time(), page_faults()
     for number in numbers:
         await call(number)
     worked, passed = process_time() - working, perf_counter() - began
-    return Cost(1e6 * passed / len(numbers), 1e6 * worked / len(numbers))
+    each = 1 / len(numbers)
+    return Cost(1e6 * passed * each, 1e6 * worked * each, (page_faults() - mapped) * each)
+
+
+def page_faults() -> int:
+    used = getrusage(RUSAGE_SELF)
+    return used.ru_minflt + used.ru_majflt
 
 
 def typical(turns: list[Cost]) -> Cost:
-    return Cost(median(each.passed for each in turns), median(each.worked for each in turns))
+    passed, worked, mapped = zip(*turns, strict=True)
+    return Cost(median(passed), median(worked), median(mapped))
+
+
+class Tree(NamedTuple):
+    """The one tree of a store, which has all its tables."""
+
+    gibibytes: float
+    """Of the file."""
+    depth: int
+    """The pages that a lookup passes."""
+    leaves: int
 
 
 class Store:
@@ -120,9 +170,12 @@ class Store:
         self._favourites = FavouritesService(session)
         self._pricing = PricingService(session)
         self._counts = counts_of("UTC").aggregator(session)
-        self._marks = 0
+        self._marks = time_ns()
+        """A store that is kept has counted the marks of earlier runs."""
+        self._draw = random.Random(rows)
         self.calls: dict[str, Call] = {
             "get": self.get,
+            "any row": self.get_any,
             "put": self.put,
             "query": self.query,
             "page": self.page,
@@ -132,28 +185,44 @@ class Store:
         }
 
     async def load(self) -> None:
+        """Load each kind that is not loaded yet. Rows are written in order, so a kind is loaded if its last row is."""
         await self._session.create_tables()
-        numbers = range(self._rows)
-        await self._session.load(order(number) for number in numbers)
-        await self._session.load(
-            FavouriteCount(restaurant=restaurant(number), window="ALL_TIME", count=number % 1000) for number in numbers
-        )
-        await self._session.load(price(number) for number in numbers)
+        for row, path in ((order, order_path), (count, count_path), (price, price_path)):
+            if await self._session.get(path(self._rows - 1)) is None:
+                await self._session.load(map(row, range(self._rows)))
+        # A large store that is opened again is checked meanwhile, and until then it answers more slowly.
+        check = self._store().check
+        while check is not None and not check.ended:
+            await asyncio.sleep(0.1)
 
     async def warm_up(self) -> None:
         """The first access to a page of the file costs a page fault, which is the system's."""
         for number in range(POPULATION):
             await self.get(number)
         for name in ("query", "price page"):
-            for number in range(0, POPULATION, 10):
+            for number in range(POPULATION):
                 await self.calls[name](number)
+
+    def tree(self) -> Tree:
+        found = self._store()._environment.stat()
+        return Tree(self._store().bytes_used() / (1 << 30), found["depth"], found["leaf_pages"])
+
+    def _store(self) -> EngineStore[WriteBatch]:
+        database = self._session.client.database
+        assert database is not None
+        return database.store
 
     def _number(self, number: int) -> int:
         return number * self._step % self._rows
 
     async def get(self, number: int) -> object:
-        asked = order(self._number(number))
-        found = await self._session.get(Order.key(customer=asked.customer, order=asked.order))
+        return await self._get_order(self._number(number))
+
+    async def get_any(self, _: int) -> object:
+        return await self._get_order(self._draw.randrange(self._rows))
+
+    async def _get_order(self, number: int) -> object:
+        found = await self._session.get(order_path(number))
         assert found is not None
         return found
 
@@ -162,7 +231,7 @@ class Store:
 
     async def query(self, number: int) -> object:
         """As a program without the model sends it."""
-        partition = f"CUSTOMER#{order(self._number(number)).customer}"
+        partition = f"CUSTOMER#{customer(self._number(number))}"
         answer = await self._session.client.query(
             TableName=ORDERS.name,
             KeyConditionExpression="pk = :pk",
@@ -173,7 +242,7 @@ class Store:
         return answer
 
     async def page(self, number: int) -> object:
-        found = await self._session.page(Order.key(customer=order(self._number(number)).customer), first=64)
+        found = await self._session.page(Order.key(customer=customer(self._number(number))), first=64)
         assert len(found) == 64
         return found
 
@@ -193,13 +262,29 @@ class Store:
         return found
 
     async def price_page(self, number: int) -> object:
-        found: Any = await self._pricing.base_prices(price(self._number(number)).store, page_request(first=64))
+        found: Any = await self._pricing.base_prices(shop(self._number(number)), page_request(first=64))
         assert len(found) == 64
         return found
 
 
 def order(number: int) -> Order:
-    return Order(customer=f"{number // PER_PARTITION:08}", order=f"{number % PER_PARTITION:04}")
+    return Order(customer=customer(number), order=f"{number % PER_PARTITION:04}")
+
+
+def order_path(number: int) -> sk.AccessPath[Order]:
+    return Order.key(customer=customer(number), order=f"{number % PER_PARTITION:04}")
+
+
+def customer(number: int) -> str:
+    return f"{number // PER_PARTITION:08}"
+
+
+def count(number: int) -> FavouriteCount:
+    return FavouriteCount(restaurant=restaurant(number), window="ALL_TIME", count=number % 1000)
+
+
+def count_path(number: int) -> sk.AccessPath[FavouriteCount]:
+    return FavouriteCount.key(restaurant=restaurant(number), window="ALL_TIME")
 
 
 def restaurant(number: int) -> str:
@@ -208,10 +293,22 @@ def restaurant(number: int) -> str:
 
 def price(number: int) -> PriceRow:
     return PriceRow(
-        store=f"{number // PRODUCTS:06}",
+        store=shop(number),
         channel="ALL",
         kind=PriceKind.BASE,
-        product=f"P{number % PRODUCTS:04}",
+        product=product(number),
         cents=number % 4000 + 99,
         since=0,
     )
+
+
+def price_path(number: int) -> sk.AccessPath[PriceRow]:
+    return PriceRow.key(store=shop(number), channel="ALL", kind=PriceKind.BASE, product=product(number))
+
+
+def shop(number: int) -> str:
+    return f"{number // PRODUCTS:06}"
+
+
+def product(number: int) -> str:
+    return f"P{number % PRODUCTS:04}"
