@@ -5,8 +5,11 @@ into DynamoDB by its region, as a Lambda function does (its endpoint is ours). b
 item. Modules are compiled before, as those of installed packages are. A number is the median of many processes, which
 take turns.
 
-A large folder is opened again and again in this process. Bytes on disk are the file's, for each item; JSON is the same
-items as lines of DynamoDB JSON. `SORTKEY_START_PROCESSES`, `_FOLDER_ROWS` and `_ITEMS` set the sizes.
+A large folder is opened again and again in this process. Opening reads the pages above the leaves, of which there are as
+many for fewer, larger items. Bytes on disk are the file's, for each item; JSON is the same items as lines of DynamoDB
+JSON. Leaves grow with the items, free pages do not: they are those that the last commits replaced. So their share is
+large here, and small in a store of millions. `SORTKEY_START_PROCESSES`, `_FOLDER_ITEMS` and `_ITEMS` set the sizes;
+with those below it takes a minute and a half of processor time.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ from tests.wire.serving import ServerProcess
 
 TEXT: Final = "x" * 155
 CHUNK: Final = 1000
-UPDATES: Final = 4
+LONG_TEXT: Final = "x" * 1200
+UPDATES: Final = 2
 """How many updates there are to each item, on average."""
 
 THING: Final = """
@@ -62,10 +66,10 @@ CREATE: Final = f"import sys, sortkey as sk\n{THING}\nsk.connect(sys.argv[2]).cr
 
 
 class Sizes(NamedTuple):
-    processes: int = 15
-    folder_rows: int = 2_700_000
+    processes: int = 7
+    folder_items: int = 420_000
     """About 1 GiB."""
-    items: int = 1_000_000
+    items: int = 200_000
 
     @classmethod
     def from_environment(cls, given: Mapping[str, str] = os.environ) -> Sizes:
@@ -169,7 +173,7 @@ def openings(folder: Path, sizes: Sizes) -> Iterator[Result]:
     store = folder / "large"
     with sk.connect(store, tables=[Apart]) as db:
         db.create_tables()
-        db.load(Apart(number=f"{number:010}") for number in range(sizes.folder_rows))
+        db.load(Apart(number=f"{number:010}", text=LONG_TEXT) for number in range(sizes.folder_items))
     costs = [opening(store) for _ in range(sizes.processes)]
     gibibytes = (store / "data.mdb").stat().st_size / (1 << 30)
     for part, kind in enumerate(("", ", processor time")):
