@@ -5,11 +5,13 @@ into DynamoDB by its region, as a Lambda function does (its endpoint is ours). b
 item. Modules are compiled before, as those of installed packages are. A number is the median of many processes, which
 take turns.
 
-A large folder is opened again and again in this process. Opening reads the pages above the leaves, of which there are as
-many for fewer, larger items. Bytes on disk are the file's, for each item; JSON is the same items as lines of DynamoDB
-JSON. Leaves grow with the items, free pages do not: they are those that the last commits replaced. So their share is
-large here, and small in a store of millions. `SORTKEY_START_PROCESSES`, `_FOLDER_ITEMS` and `_ITEMS` set the sizes;
-with those below it takes a minute and a half of processor time.
+A large folder is opened again and again in this process. Opening reads the pages above the leaves, of which fewer,
+larger items have as many. Bytes on disk are the file's, for each item; JSON is the same items as lines of DynamoDB
+JSON. Leaves grow with the items. Free pages do not: they are those that the last commits replaced, so their share is
+large here, and small in a store of millions. `restored` is what `sortkey restore` makes of a backup.
+
+`SORTKEY_START_PROCESSES`, `_FOLDER_ITEMS` and `_ITEMS` set the sizes; with those below it takes a minute of
+processor time.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ import orjson
 import sortkey as sk
 from benchmarks._peers import working_folder
 from benchmarks._results import Result
+from sortkey.storage import back_up, restore
 from tests.wire.serving import ServerProcess
 
 TEXT: Final = "x" * 155
@@ -69,7 +72,7 @@ class Sizes(NamedTuple):
     processes: int = 7
     folder_items: int = 420_000
     """About 1 GiB."""
-    items: int = 200_000
+    items: int = 100_000
 
     @classmethod
     def from_environment(cls, given: Mapping[str, str] = os.environ) -> Sizes:
@@ -192,6 +195,7 @@ def bytes_on_disk(folder: Path, items: int) -> Iterator[Result]:
     in_order = range(items)
     shuffled = random.Random(7).sample(in_order, items)
     yield from loaded(folder / "apart", "a partition for each item, loaded", map(apart, shuffled))
+    yield from restored(folder / "apart", "a partition for each item, restored")
     yield from updated(folder / "apart", "the same, after updates of other lengths", items)
     yield from put(folder / "single", "the same, put one by one", map(apart, shuffled))
     partitions = f"{CHUNK:,} items a partition"
@@ -199,6 +203,7 @@ def bytes_on_disk(folder: Path, items: int) -> Iterator[Result]:
     yield from loaded(folder / "mixed", f"{partitions}, loaded in random order", map(together, shuffled))
     yield from loaded(folder / "single-partition", "one partition, loaded in key order", map(alone, in_order))
     yield from loaded(folder / "indexed", "with an index of all attributes, loaded", map(indexed, shuffled))
+    yield from restored(folder / "indexed", "with an index of all attributes, restored")
 
 
 def apart(number: int) -> Apart:
@@ -235,6 +240,20 @@ def put(store: Path, name: str, items: Iterable[sk.Item]) -> Iterator[Result]:
         store.mkdir()
         database.store._environment.copy(str(store))
     yield from measured(store, name)
+
+
+def restored(store: Path, name: str) -> Iterator[Result]:
+    file, made = store.with_suffix(".gz"), store.with_name(f"{store.name}-restored")
+    back_up(store, file, no_progress)
+    restore(file, made, no_check, no_progress)
+    yield from measured(made, name)
+
+
+def no_check(_: Path) -> None:
+    """The folder was just made."""
+
+
+def no_progress(_: int, __: int) -> None: ...
 
 
 def updated(store: Path, name: str, items: int) -> Iterator[Result]:

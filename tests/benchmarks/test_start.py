@@ -15,7 +15,7 @@ def test_starts_openings_and_bytes_are_measured() -> None:
         assert found[f"{name}, processor time"].ratio is not None
     assert [name for name in found if name.startswith("open a folder of 0.00 GiB")] != []
     files = [result for name, result in found.items() if name.endswith(": file")]
-    assert len(files) == 7
+    assert len(files) == 9
     assert all(result.value > result.peers["JSON"] > 200 for result in files)
 
 
