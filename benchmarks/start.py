@@ -69,8 +69,8 @@ CREATE: Final = f"import sys, sortkey as sk\n{THING}\nsk.connect(sys.argv[2]).cr
 
 
 class Sizes(NamedTuple):
-    processes: int = 7
-    folder_items: int = 420_000
+    processes: int = 5
+    folder_items: int = 500_000
     """About 1 GiB."""
     items: int = 100_000
 
