@@ -7,7 +7,7 @@ smallest store. Every call is of one of 10,000 rows, which are spread over the w
 row` is a get of a row that was not, whose page the system has to map or to read.
 
 `SORTKEY_GROWTH_ROWS=10000,1000000` and `SORTKEY_GROWTH_KINDS=orders` measure other sizes and fewer kinds. 10,000,000
-rows take 70 (orders), 250 (counts) and 200 seconds (prices) of processor time to load, and up to 10 GB of disk.
+rows take about 95 (orders), 280 (counts) and 185 seconds (prices) of processor time to load, and up to 8 GB of disk.
 `SORTKEY_GROWTH_FOLDER=DIR` keeps the stores there: what is loaded, a later run opens.
 """
 
