@@ -5,8 +5,13 @@ into DynamoDB by its region, as a Lambda function does (its endpoint is ours). b
 item. Modules are compiled before, as those of installed packages are. A number is the median of many processes, which
 take turns.
 
-A large folder is opened again and again in this process. Bytes on disk are the file's, for each item; JSON is the same
-items as lines of DynamoDB JSON. `SORTKEY_START_PROCESSES`, `_FOLDER_ROWS` and `_ITEMS` set the sizes.
+A large folder is opened again and again in this process. Opening reads the pages above the leaves, of which fewer,
+larger items have as many. Bytes on disk are the file's, for each item; JSON is the same items as lines of DynamoDB
+JSON. Leaves grow with the items. Free pages do not: they are those that the last commits replaced, so their share is
+large here, and small in a store of millions. `restored` is what `sortkey restore` makes of a backup.
+
+`SORTKEY_START_PROCESSES`, `_FOLDER_ITEMS` and `_ITEMS` set the sizes; with those below it takes a minute of
+processor time.
 """
 
 from __future__ import annotations
@@ -27,11 +32,13 @@ import orjson
 import sortkey as sk
 from benchmarks._peers import working_folder
 from benchmarks._results import Result
+from sortkey.storage import back_up, restore
 from tests.wire.serving import ServerProcess
 
 TEXT: Final = "x" * 155
 CHUNK: Final = 1000
-UPDATES: Final = 4
+LONG_TEXT: Final = "x" * 1200
+UPDATES: Final = 2
 """How many updates there are to each item, on average."""
 
 THING: Final = """
@@ -62,10 +69,10 @@ CREATE: Final = f"import sys, sortkey as sk\n{THING}\nsk.connect(sys.argv[2]).cr
 
 
 class Sizes(NamedTuple):
-    processes: int = 15
-    folder_rows: int = 2_700_000
+    processes: int = 5
+    folder_items: int = 500_000
     """About 1 GiB."""
-    items: int = 1_000_000
+    items: int = 100_000
 
     @classmethod
     def from_environment(cls, given: Mapping[str, str] = os.environ) -> Sizes:
@@ -169,7 +176,7 @@ def openings(folder: Path, sizes: Sizes) -> Iterator[Result]:
     store = folder / "large"
     with sk.connect(store, tables=[Apart]) as db:
         db.create_tables()
-        db.load(Apart(number=f"{number:010}") for number in range(sizes.folder_rows))
+        db.load(Apart(number=f"{number:010}", text=LONG_TEXT) for number in range(sizes.folder_items))
     costs = [opening(store) for _ in range(sizes.processes)]
     gibibytes = (store / "data.mdb").stat().st_size / (1 << 30)
     for part, kind in enumerate(("", ", processor time")):
@@ -188,6 +195,7 @@ def bytes_on_disk(folder: Path, items: int) -> Iterator[Result]:
     in_order = range(items)
     shuffled = random.Random(7).sample(in_order, items)
     yield from loaded(folder / "apart", "a partition for each item, loaded", map(apart, shuffled))
+    yield from restored(folder / "apart", "a partition for each item, restored")
     yield from updated(folder / "apart", "the same, after updates of other lengths", items)
     yield from put(folder / "single", "the same, put one by one", map(apart, shuffled))
     partitions = f"{CHUNK:,} items a partition"
@@ -195,6 +203,7 @@ def bytes_on_disk(folder: Path, items: int) -> Iterator[Result]:
     yield from loaded(folder / "mixed", f"{partitions}, loaded in random order", map(together, shuffled))
     yield from loaded(folder / "single-partition", "one partition, loaded in key order", map(alone, in_order))
     yield from loaded(folder / "indexed", "with an index of all attributes, loaded", map(indexed, shuffled))
+    yield from restored(folder / "indexed", "with an index of all attributes, restored")
 
 
 def apart(number: int) -> Apart:
@@ -231,6 +240,20 @@ def put(store: Path, name: str, items: Iterable[sk.Item]) -> Iterator[Result]:
         store.mkdir()
         database.store._environment.copy(str(store))
     yield from measured(store, name)
+
+
+def restored(store: Path, name: str) -> Iterator[Result]:
+    file, made = store.with_suffix(".gz"), store.with_name(f"{store.name}-restored")
+    back_up(store, file, no_progress)
+    restore(file, made, no_check, no_progress)
+    yield from measured(made, name)
+
+
+def no_check(_: Path) -> None:
+    """The folder was just made."""
+
+
+def no_progress(_: int, __: int) -> None: ...
 
 
 def updated(store: Path, name: str, items: int) -> Iterator[Result]:

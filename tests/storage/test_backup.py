@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import os
+import random
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,6 +18,7 @@ from tests.storage.byte_store import open_store, put
 from tests.storage.conftest import StartChild
 
 ROWS = 3000
+PAGE = 4096
 
 
 def ignore(*_: object) -> None:
@@ -48,6 +53,28 @@ def content(folder: Path) -> dict[bytes, bytes]:
         store.close()
 
 
+@pytest.fixture
+def shuffled(tmp_path: Path) -> Path:
+    """A folder whose keys came in random order, and its backup."""
+    made = tmp_path / "shuffled"
+    store = open_store(made)
+    for number in random.Random(7).sample(range(ROWS), ROWS):
+        store.submit(put(b"row %06d" % number, b"x" * 200), ignore)
+    store.write(put(b"last", b"x"))
+    store.close()
+    back_up(made, made.with_suffix(".gz"), ignore)
+    return made
+
+
+def leaf_bytes(folder: Path) -> int:
+    store = open_store(folder)
+    try:
+        found = store._environment.stat()
+    finally:
+        store.close()
+    return int(found["leaf_pages"]) * PAGE
+
+
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
@@ -67,6 +94,36 @@ def test_gunzip_makes_a_data_file_of_it(folder: Path, file: Path, tmp_path: Path
     other.mkdir()
     (other / "data.mdb").write_bytes(gzip.decompress(file.read_bytes()))
     assert content(other) == content(folder)
+
+
+# Writes in random order leave a third of each page free.
+def test_a_restored_folder_has_full_pages(shuffled: Path, tmp_path: Path) -> None:
+    restore(shuffled.with_suffix(".gz"), tmp_path / "restored", ignore, ignore)
+    assert content(tmp_path / "restored") == content(shuffled)
+    before, after = (leaf_bytes(folder) for folder in (shuffled, tmp_path / "restored"))
+    assert after < before * 0.8
+    assert after < sum(map(len, chain(*content(shuffled).items()))) * 1.15
+
+
+# A restore after the disk was full must not need twice the data's space.
+def test_without_room_for_a_second_copy_the_pages_are_those_of_the_backup(
+    shuffled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = gzip.decompress(shuffled.with_suffix(".gz").read_bytes())
+    blocks = len(whole) // PAGE
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=blocks, f_frsize=PAGE))
+    restore(shuffled.with_suffix(".gz"), tmp_path / "restored", ignore, ignore)
+    assert (tmp_path / "restored" / "data.mdb").read_bytes() == whole
+
+
+def test_long_values_are_restored_too(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "data")
+    for number in range(20):
+        store.write(put(b"row %d" % number, b"%d" % number * 20_000))
+    store.close()
+    back_up(tmp_path / "data", tmp_path / "data.gz", ignore)
+    restore(tmp_path / "data.gz", tmp_path / "restored", ignore, ignore)
+    assert content(tmp_path / "restored") == content(tmp_path / "data")
 
 
 def test_only_the_owner_may_read_them(file: Path, tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ The file is LMDB's compact copy of one snapshot, compressed by gzip: `gunzip` ma
 gzip's checksum and length tell a file that is damaged or cut from a whole one. Writers go on meanwhile; LMDB keeps the
 snapshot's pages until the copy ends, so the folder grows by what is written in that time.
 
+A backup has the pages of its folder, of which random writes leave a third free. A restored folder has full ones
+(`environment.copy_packed`).
+
 A file and a folder get their names only when they are whole and on disk. What a killed command leaves is an unfinished
 file beside the place, which the next command for the same place removes.
 """
@@ -28,6 +31,7 @@ from sortkey.storage.environment import (
     FOLDER_MODE,
     StorageError,
     Transaction,
+    copy_packed,
     damaged_folder,
     open_existing,
     sync_names,
@@ -129,6 +133,8 @@ def restore(source: Path | Packed, folder: Path, check: Callable[[Path], None], 
     """Make a data folder of a backup. The folder must be new or empty.
 
     `check` is called with the folder's data at another place, before it gets its name; what it raises leaves nothing.
+    It must raise if LMDB cannot read the pages. The folder's own pages are full, if the disk has room for a second copy
+    meanwhile; then it has a third less of them than the backup.
     """
     unfinished = folder / f"restored{UNFINISHED}"
     try:
@@ -141,8 +147,9 @@ def restore(source: Path | Packed, folder: Path, check: Callable[[Path], None], 
             packed = packed_file(source) if isinstance(source, Path) else source
             _unpack(packed, unfinished / DATA_FILE, progress)
             check(unfinished)
+            made = _packed_pages(unfinished) if _has_room_for_another(unfinished) else unfinished
             # Unlike a rename, it fails if a process has made a database here meanwhile.
-            os.link(unfinished / DATA_FILE, folder / DATA_FILE)
+            os.link(made / DATA_FILE, folder / DATA_FILE)
         finally:
             rmtree(unfinished, ignore_errors=True)
             if is_new and not any(folder.iterdir()):
@@ -154,6 +161,18 @@ def restore(source: Path | Packed, folder: Path, check: Callable[[Path], None], 
     except OSError as error:
         name = source if isinstance(source, Path) else source.name
         raise StorageError(f"cannot restore {name} to {folder}: {error.strerror or error}") from error
+
+
+def _has_room_for_another(folder: Path) -> bool:
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize > (folder / DATA_FILE).stat().st_size
+
+
+def _packed_pages(folder: Path) -> Path:
+    """A folder inside this one, with the same records on full pages."""
+    made = folder / "packed"
+    copy_packed(folder, made)
+    return made
 
 
 def _size_of(environment: lmdb.Environment, snapshot: Transaction) -> int:

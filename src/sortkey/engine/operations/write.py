@@ -16,6 +16,7 @@ import msgspec
 from sortkey.engine.operations.answers import Consumed
 from sortkey.engine.operations.rehearsal import recall
 from sortkey.engine.rows import stored_item
+from sortkey.engine.rows.key_runs import at_the_end_of_a_page, long_runs
 from sortkey.engine.rows.partition_loads import SMALL_UNITS
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams import stream_writer
@@ -293,6 +294,10 @@ def _follow_besides_indexes(
         stream_writer.write_record(batch, table, stream, found, new, new_row, identity)
 
 
+def _put_all(batch: WriteBatch, puts: Sequence[PreparedPut]) -> float:
+    return sum(put_prepared(batch, put) for put in puts)
+
+
 class BulkPut:
     """Puts of many items in one piece of work for the write queue, which has one request for them all.
 
@@ -341,11 +346,15 @@ class BulkPut:
         puts = self._puts
         if current != self._tables:
             puts = [put.for_table(current[put.table.name]) for put in puts]
-        units = 0.0
         if self._conditions:
             return self._work_under_conditions(batch, puts)
-        for put in puts:
-            units += put_prepared(batch, put)
+        units, done = 0.0, 0
+        for run in long_runs([put.key for put in puts]):
+            units += _put_all(batch, puts[done : run.start])
+            with at_the_end_of_a_page(batch, puts[run.start].key, puts[run.stop - 1].key):
+                units += _put_all(batch, puts[run.start : run.stop])
+            done = run.stop
+        units += _put_all(batch, puts[done:])
         return {"ConsumedCapacity": {"CapacityUnits": units}, "Unwritten": []}
 
     def _work_under_conditions(self, batch: WriteBatch, puts: Sequence[PreparedPut]) -> Answer:
