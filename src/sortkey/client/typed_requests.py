@@ -20,6 +20,8 @@ _convert = msgspec.convert
 _EXPECTED: Final = {
     name: (shape, dict.fromkeys(shape.__struct_encode_fields__).keys()) for name, shape in requests.OPERATIONS.items()
 }
+# `_convert` needs structures that were inspected.
+requests.decoders()
 _OWN: Final = frozenset({"Key", "ExpressionAttributeValues"})
 """The parameters in which similar updates differ."""
 
