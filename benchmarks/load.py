@@ -1,8 +1,9 @@
 """Bulk writes, rows a second, beside db.batch and boto3's batch_writer; and what others wait meanwhile
 
 In the process, `db.load` and `db.batch` write the same items to a folder, every commit synced; processor time is
-without the waiting for the disk. Another task puts and gets one item after the other, without a load and during one. On
-an endpoint, all three write to one `sortkey db` in memory; boto3 makes its rows of plain dictionaries, without a model.
+without the waiting for the disk. Another task puts and gets one item after the other, without a load and during one; on
+Linux, also the gets alone without the time that their thread waited for a core. On an endpoint, all three write to one
+`sortkey db` in memory; boto3 makes its rows of plain dictionaries, without a model.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import boto3
 
@@ -29,8 +30,17 @@ PRICES = sk.Table("loaded-prices")
 
 PLAIN = sk.Table("loaded-plain-prices")
 
-Latencies = tuple[list[float], list[float]]
-"""Of puts and of gets, in milliseconds."""
+SCHEDSTAT: Final = Path("/proc/thread-self/schedstat")
+"""Of Linux: how long the thread has run, and how long it was ready to run and had no core, in nanoseconds."""
+
+
+class Latencies(NamedTuple):
+    """In milliseconds."""
+
+    put: list[float]
+    get: list[float]
+    get_on_core: list[float]
+    """The same gets without the time that the thread waited for a core."""
 
 
 class Price(sk.Item, table=PRICES):
@@ -78,7 +88,8 @@ def run() -> Iterator[Result]:
         plain = in_process(Path(folder) / "2", lambda db: db.load(plain_prices(ROWS)), ROWS, process_time)
         yield Result("db.load without an index, a second of processor time", plain, "/s")
         alone, during = asyncio.run(others(Path(folder) / "others", ROWS, CALLS))
-    for name, calm, busy in zip(("put", "get"), alone, during, strict=True):
+    names = ("put", "get", "get, without waiting for a core,")
+    for name, calm, busy in zip(names, alone, during, strict=True):
         yield Result(f"{name} during a load, p50", quantile(busy, 0.5), "ms", quantile(calm, 0.5))
         yield Result(f"{name} during a load, p99", quantile(busy, 0.99), "ms", quantile(calm, 0.99))
     yield on_endpoint(ENDPOINT_ROWS)
@@ -106,19 +117,25 @@ async def others(folder: Path, rows: int, calls: int) -> tuple[Latencies, Latenc
 
 async def calls_while(db: sk.AsyncSession, goes_on: Callable[[int], bool]) -> Latencies:
     """Latencies of a put and a get at a time, with a moment between them."""
-    puts: list[float] = []
-    gets: list[float] = []
+    found = Latencies([], [], [])
     for price in prices(ROWS, "Q"):
-        if not goes_on(len(puts)):
+        if not goes_on(len(found.put)):
             break
         began = perf_counter()
         await db.put(price)
-        written = perf_counter()
+        found.put.append(1000 * (perf_counter() - began))
+        waited, began = waited_for_core(), perf_counter()
         await db.get(Price.key(store=price.store, product=price.product))
-        gets.append(1000 * (perf_counter() - written))
-        puts.append(1000 * (written - began))
+        took = 1000 * (perf_counter() - began)
+        found.get.append(took)
+        found.get_on_core.append(max(0.0, took - 1000 * (waited_for_core() - waited)))
         await asyncio.sleep(0.001)
-    return puts, gets
+    return found
+
+
+def waited_for_core() -> float:
+    """How long this thread was ready to run and had no core, in seconds; 0 where that is not known."""
+    return int(SCHEDSTAT.read_text().split()[1]) / 1e9 if SCHEDSTAT.exists() else 0.0
 
 
 def on_endpoint(rows: int) -> Result:

@@ -108,7 +108,10 @@ def _base64(content: bytes) -> str:
 
 def to_boto3(answer: Answer) -> dict[str, Any]:
     """An answer of the engine in boto3's shape."""
-    return {name: convert_member(name, member) for name, member in answer.items()}
+    # Every answer to a session's request has its capacity, which is in boto3's shape already.
+    return {
+        name: member if name == "ConsumedCapacity" else convert_member(name, member) for name, member in answer.items()
+    }
 
 
 def convert_member(name: str, member: Any) -> Any:

@@ -8,10 +8,9 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final, Self
 
-import msgspec
 from botocore.exceptions import ParamValidationError
 
-from sortkey.client import errors, service_model, stores
+from sortkey.client import errors, stores
 from sortkey.client.boto3_shapes import (
     NeedsBotocore,
     Unparsed,
@@ -25,8 +24,8 @@ from sortkey.client.methods import R
 from sortkey.client.open_databases import DatabaseHandle, open_database
 from sortkey.client.service_model import ClientMeta, response_metadata
 from sortkey.client.stores import Capabilities
+from sortkey.client.typed_requests import SimilarUpdates, typed_request
 from sortkey.clock import DEADLINE, monotonic
-from sortkey.engine import requests
 from sortkey.engine.database import Database
 from sortkey.engine.faults.faults import Faults
 from sortkey.engine.operations import STATEMENTS, WRITES, writes
@@ -35,7 +34,6 @@ from sortkey.engine.operations.items import row_by_key
 from sortkey.engine.operations.write import BulkPut
 from sortkey.engine.requests.expression_parameters import only_condition
 from sortkey.engine.requests.items import GetItem
-from sortkey.engine.requests.shapes import Shape
 from sortkey.engine.rows.stored_item import has_binary, text
 from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.streams import stream_reader
@@ -48,11 +46,6 @@ from sortkey.values.attribute import Item
 
 SLICE: Final = 64
 """Writes that are prepared in one turn of the event loop, in about a millisecond."""
-
-_convert = msgspec.convert
-_EXPECTED: Final = {
-    name: (shape, dict.fromkeys(shape.__struct_encode_fields__).keys()) for name, shape in requests.OPERATIONS.items()
-}
 
 
 class AnyEmbeddedClient(AnyClient[R]):
@@ -163,27 +156,6 @@ class EmbeddedClient(AnyEmbeddedClient[dict[str, Any]], Client):
         self._handle.close()
 
 
-def typed_request(operation: str, members: dict[str, Any], binary: bool = True) -> Shape:
-    """The keyword arguments of a call as a typed request; `binary` tells whether binary may occur in them.
-
-    boto3 checks every parameter against its service model before it sends anything. Here msgspec checks them, in C, as
-    it builds the request. Only a request that fails is checked again, slowly, by botocore: so errors have botocore's
-    words, and any value that boto3 accepts is accepted here. Raises botocore's ParamValidationError for what boto3
-    would not send, DynamoDBError for what DynamoDB rejects.
-    """
-    shape, known = _EXPECTED[operation]
-    if members.keys() <= known:
-        try:
-            return _convert(to_dynamodb_json(members) if binary else members, shape)
-        except (NeedsBotocore, msgspec.ValidationError):
-            pass
-    body = service_model.serialise(operation, members)
-    for name in members.keys() - known:
-        # The installed botocore is newer than the engine. Ignoring a parameter would be worse than rejecting it.
-        raise ParamValidationError(report=f'Unknown parameter in input: "{name}", must be one of: {", ".join(known)}')
-    return requests.decode(operation, body)
-
-
 def boto3_answer(operation: str, answer: Answer) -> dict[str, Any]:
     """An engine's answer in boto3's shape, with its metadata."""
     result = to_boto3(answer)
@@ -242,12 +214,17 @@ class AsyncEmbeddedClient(AnyEmbeddedClient[Coroutine[Any, Any, dict[str, Any]]]
         results: list[Any] = [None] * len(requests)
         works: list[tuple[str, Work]] = []
         places: list[int] = []
+        updates = SimilarUpdates(database)
         for place, (operation, members) in enumerate(requests):
             if place % SLICE == SLICE - 1:
                 # Other tasks have their turn.
                 await asyncio.sleep(0)
             try:
-                works.append((operation, database.plan(operation, typed_request(operation, members))))
+                if operation == "UpdateItem":
+                    work = updates.plan(members)
+                else:
+                    work = database.plan(operation, typed_request(operation, members))
+                works.append((operation, work))
             except (DynamoDBError, ParamValidationError) as error:
                 results[place] = error
             else:

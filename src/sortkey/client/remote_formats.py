@@ -52,6 +52,9 @@ _WRITTEN: Final[dict[str, tuple[type[Shape], frozenset[str]]]] = {
     operation: (OPERATIONS[operation], frozenset(OPERATIONS[operation].__struct_encode_fields__) - _STRUCTURED)
     for operation in _PLACEHOLDERS
 }
+for _shape, _ in _WRITTEN.values():
+    # msgspec inspects a structure on first use, and crashes if a second thread uses it meanwhile.
+    msgspec.json.Decoder(_shape)
 _KEYS_AND_ATTRIBUTES: Final = frozenset(KeysAndAttributes.__struct_encode_fields__)
 _BATCH_WRITES: Final = ({"PutRequest": {"Item"}}, {"DeleteRequest": {"Key"}})
 _WITHOUT_TIMES: Final = frozenset(

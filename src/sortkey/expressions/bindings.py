@@ -15,8 +15,8 @@ from sortkey import limits
 from sortkey.errors import ValidationException
 from sortkey.expressions.errors import InvalidExpression
 from sortkey.expressions.tree import Path, Value
-from sortkey.values import errors, number
-from sortkey.values.attribute import AttributeValue, TooLarge, measure_value
+from sortkey.values import errors
+from sortkey.values.attribute import AttributeValue, TooLarge, canonical_scalar_size, measure_value
 from sortkey.values.errors import InvalidRequest
 from sortkey.values.size import text_size
 
@@ -39,6 +39,23 @@ class Bindings:
         """Placeholders of names (`#`) and of values (`:`)."""
         self._raw: dict[str, bytes] | None = None
         self._members: dict[tuple[str, ...], Members] | None = None
+
+    def with_values(self, values: dict[str, Any]) -> Bindings | None:
+        """The same names with other values, which are not copied. None unless they have the same placeholders and
+        types, and are texts and numbers in canonical form. Raises ValidationException."""
+        if values.keys() != self.values.keys():
+            return None
+        total = 0
+        for key, value in values.items():
+            size = canonical_scalar_size(value)
+            if size is None or value.keys() != self.values[key].keys():
+                return None
+            total += size
+        if total > limits.EXPRESSION_VALUES_BYTES:
+            return None
+        bindings = Bindings(None, None)
+        bindings.names, bindings.values, bindings.size, bindings.used = self.names, values, total, self.used
+        return bindings
 
     def path(self, path: Path) -> DocumentPath:
         parts = path.parts
@@ -177,7 +194,7 @@ def _checked_values(values: dict[str, Any]) -> tuple[dict[str, AttributeValue], 
     for key, value in values.items():
         _check_placeholder(parameter, ":", key)
         try:
-            size = _canonical_scalar_size(value)
+            size = canonical_scalar_size(value)
             if size is None:
                 value, size = measure_value(value)
         except TooLarge:
@@ -199,17 +216,6 @@ def _invalid_value(parameter: str, key: str, error: ValidationException) -> str:
 
 def _too_large(parameter: str) -> ValidationException:
     return ValidationException(f"{parameter} exceeds max size")
-
-
-def _canonical_scalar_size(value: Any) -> int | None:
-    """The size of a string or a number that is already canonical; most are, which saves a walk. None for others."""
-    if type(value) is not dict or len(value) != 1:
-        return None
-    ((tag, content),) = value.items()
-    if type(content) is not str:
-        return None
-    canonical = content.isascii() if tag == "S" else tag == "N" and number.canonical(content) is content
-    return len(content) if canonical else None
 
 
 @lru_cache(maxsize=4096)

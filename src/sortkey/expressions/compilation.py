@@ -55,6 +55,12 @@ class Compilation:
         self._seen: set[Path | Value] = set()
         self._paths: list[Path] = []
         self.checks: list[Check] = []
+        self.checks_content = False
+        """Whether a check looks at what a value contains; the others look at its type."""
+
+    def check_content(self, check: Check) -> None:
+        self.checks.append(check)
+        self.checks_content = True
 
     def count_operator(self) -> None:
         self._operators += 1

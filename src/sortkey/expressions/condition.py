@@ -45,6 +45,8 @@ class CompiledCondition(NamedTuple):
 
     test: Test
     checks: tuple[Check, ...]
+    checks_content: bool
+    """Whether a check looks at what a value contains; the others look at its type."""
     roots: frozenset[str]
     nested: frozenset[str]
     tree: Tree
@@ -71,6 +73,11 @@ class Condition:
 
     def __call__(self, item: Item) -> bool:
         return self._test(item, self._bindings)
+
+    def with_bindings(self, bindings: Bindings) -> Condition | None:
+        """The same with bindings that have the same names, and values of the same types. None if these are to be
+        checked."""
+        return None if self._program.checks_content else Condition(self._program, bindings)
 
     def steps(self, item: Item) -> Generator[None, None, bool]:
         """The same, operator by operator: yields before each."""
@@ -133,9 +140,15 @@ def compile_condition(tree: Tree) -> CompiledCondition:
         test = compiler.test(tree)
     except InvalidExpression as error:
         compilation.reject(error)
-    checks = tuple(compilation.checks)
     return CompiledCondition(
-        test, checks, compilation.roots, compilation.nested, tree, compiler.leaves, compilation.evaluations
+        test,
+        tuple(compilation.checks),
+        compilation.checks_content,
+        compilation.roots,
+        compilation.nested,
+        tree,
+        compiler.leaves,
+        compilation.evaluations,
     )
 
 
@@ -202,7 +215,7 @@ class _Compiler:
         self._require_distinct("BETWEEN", operand, low, high)
         if low.value is not None and high.value is not None:
             least, most = low.value.placeholder, high.value.placeholder
-            self._compilation.checks.append(
+            self._compilation.check_content(
                 lambda bindings: _check_bounds(bindings.values[least], bindings.values[most])
             )
         above, below = _compare(">=", operand, low), _compare("<=", operand, high)
@@ -318,7 +331,7 @@ def _attribute_type(arguments: Sequence[CompiledOperand], compilation: Compilati
         raise errors.operand_type("attribute_type", wanted.type or _ANY_TYPE)
     compilation.require_type(wanted.value, _TEXT, "attribute_type")
     placeholder, get = wanted.value.placeholder, operand.get
-    compilation.checks.append(lambda bindings: _check_type_name(bindings.values[placeholder]["S"]))
+    compilation.check_content(lambda bindings: _check_type_name(bindings.values[placeholder]["S"]))
 
     def has_type(item: Item, bindings: Bindings) -> bool:
         value = get(item, bindings)

@@ -106,6 +106,18 @@ class Update:
         self.nested = bindings.attributes(program.nested) if program.nested else program.nested
         """The top-level attributes that it reads or writes in part, by a longer path."""
 
+    def with_bindings(self, bindings: Bindings) -> Update:
+        """The same with bindings that have the same names, and values of the same types."""
+        update = Update.__new__(Update)
+        update._program, update._paths, update._names, update._bindings = (
+            self._program,
+            self._paths,
+            self._names,
+            bindings,
+        )
+        update.attributes, update.nested, update.shallow = self.attributes, self.nested, self.shallow
+        return update
+
     def apply(self, item: Item, size: int) -> Item:
         """The item of this size after the update.
 

@@ -73,6 +73,17 @@ def measure_value(value: Any) -> tuple[AttributeValue, int]:
         raise errors.not_unicode() from None
 
 
+def canonical_scalar_size(value: Any) -> int | None:
+    """The size of a string or a number that is already canonical; most are, which saves a walk. None for others."""
+    if type(value) is not dict or len(value) != 1:
+        return None
+    ((tag, content),) = value.items()
+    if type(content) is not str:
+        return None
+    canonical = content.isascii() if tag == "S" else tag == "N" and number.canonical(content) is content
+    return len(content) if canonical else None
+
+
 class _Walk:
     """One pass over one item. Each method takes the content of a value and returns it in canonical form."""
 

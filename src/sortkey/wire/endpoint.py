@@ -91,6 +91,8 @@ class Endpoint:
         scrape: Callable[[], Samples],
     ) -> None:
         """`scrape` returns the samples for `GET /metrics`."""
+        # Else the first request would wait for it.
+        requests.decoders()
         self._database = database
         self._authentication = authentication
         self._policies = PolicyBook(database)

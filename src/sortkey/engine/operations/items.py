@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
-from typing import Final, TypeVar
+from functools import partial, wraps
+from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 from sortkey.engine.operations import write
 from sortkey.engine.operations.answers import Consumed, add_write_metrics, is_requested
@@ -25,13 +25,14 @@ from sortkey.engine.rows.write_batch import WriteBatch
 from sortkey.engine.tables.core import Answer, Core, Work, not_found
 from sortkey.engine.tables.table import Table, check_scalar_keys, checked_row_key, normalise_key
 from sortkey.errors import ValidationException
-from sortkey.expressions import Bindings, Update, legacy, update
+from sortkey.expressions import Bindings, Condition, Update, legacy, update
 from sortkey.storage import DAMAGED_PAGE, is_sound
-from sortkey.values.attribute import Item, Normalised, normalise_item
+from sortkey.values.attribute import Item, Normalised, canonical_scalar_size, normalise_item
 from sortkey.values.errors import InvalidRequest
 from sortkey.values.size import read_units
 
-Request = TypeVar("Request", PutItem, UpdateItem, DeleteItem)
+P = ParamSpec("P")
+Planned = TypeVar("Planned")
 
 ANY_KEY: Final = True
 """For `row_by_key`. A keyword would show in the time of a GetItem."""
@@ -92,14 +93,14 @@ def row_by_key(
     return table, row, units
 
 
-def detects_invalid_requests(plan: Callable[[Core, Request], Work]) -> Callable[[Core, Request], Work]:
+def detects_invalid_requests(plan: Callable[P, Planned]) -> Callable[P, Planned]:
     """Report what is invalid before the table is known as AWS reports violations of its service model: in writes of
     one item since the summer of 2026, but not in reads, batches and transactions."""
 
     @wraps(plan)
-    def detecting(core: Core, request: Request) -> Work:
+    def detecting(*args: P.args, **kwargs: P.kwargs) -> Planned:
         try:
-            return plan(core, request)
+            return plan(*args, **kwargs)
         except InvalidRequest as error:
             raise ValidationException(error.detected) from None
 
@@ -129,22 +130,34 @@ def put_item(core: Core, request: PutItem) -> Work:
     return work if condition is None else rehearsed(work, (name, new.item, condition))
 
 
-@detects_invalid_requests
-def update_item(core: Core, request: UpdateItem) -> Work:
-    name = table_name_of(request.table_name)
-    key = normalise_key(request.key)
-    bindings = bindings_of(
-        request,
-        ("update_expression", "condition_expression"),
-        ("attribute_updates", "expected", "conditional_operator"),
-    )
-    change = _update(request, bindings)
-    condition = condition_of(request, bindings)
-    if bindings is not None:
-        bindings.check_all_used()
+class BoundUpdate(NamedTuple):
+    """An UpdateItem, checked as far as that does not depend on the table."""
 
-    def work(batch: WriteBatch) -> Answer:
-        table = core.catalog.require_in(batch, name)
+    request: UpdateItem
+    table_name: str
+    key: Item
+    bindings: Bindings | None
+    change: Update | None
+    condition: Condition | None
+
+    def again(self, key: Item, values: Item) -> BoundUpdate | None:
+        """The same with another key and other values: what depends on neither is not checked again. None unless they
+        have the same names and types, and are texts and numbers in canonical form, or if the condition has to check
+        more of them. Raises ValidationException."""
+        bindings = None if self.bindings is None else self.bindings.with_values(values)
+        if bindings is None or key.keys() != self.key.keys() or None in map(canonical_scalar_size, key.values()):
+            return None
+        change = None if self.change is None else self.change.with_bindings(bindings)
+        condition = None
+        if self.condition is not None:
+            condition = self.condition.with_bindings(bindings)
+            if condition is None:
+                return None
+        return BoundUpdate(self.request, self.table_name, key, bindings, change, condition)
+
+    def write(self, core: Core, batch: WriteBatch) -> Answer:
+        request, key, change, condition = self.request, self.key, self.change, self.condition
+        table = core.catalog.require_in(batch, self.table_name)
         found = write.find(batch, table, key)
         write.check_update(table, change)
         check_scalar_keys(table, change, condition)
@@ -157,7 +170,27 @@ def update_item(core: Core, request: UpdateItem) -> Work:
             answer["Attributes"] = attributes
         return add_write_metrics(batch, answer, request, consumed, key)
 
-    return work if condition is None else rehearsed(work, (name, key, condition))
+
+@detects_invalid_requests
+def bind_update(request: UpdateItem) -> BoundUpdate:
+    name = table_name_of(request.table_name)
+    key = normalise_key(request.key)
+    bindings = bindings_of(
+        request,
+        ("update_expression", "condition_expression"),
+        ("attribute_updates", "expected", "conditional_operator"),
+    )
+    change = _update(request, bindings)
+    condition = condition_of(request, bindings)
+    if bindings is not None:
+        bindings.check_all_used()
+    return BoundUpdate(request, name, key, bindings, change, condition)
+
+
+def update_item(core: Core, request: UpdateItem) -> Work:
+    bound = bind_update(request)
+    work = partial(bound.write, core)
+    return work if bound.condition is None else rehearsed(work, (bound.table_name, bound.key, bound.condition))
 
 
 def _update(request: UpdateItem, bindings: Bindings | None) -> Update | None:

@@ -10,7 +10,9 @@ reads a valid request in about a microsecond. A request that it rejects is read 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
+from threading import Lock
 from typing import Any, Final
 
 import msgspec
@@ -99,11 +101,21 @@ OPERATIONS: Final[dict[str, type[Shape]]] = {
 }
 
 
-# All decoders are built at import, although that takes 10 ms: msgspec inspects a structure on first use, and crashes if
-# a second thread uses it meanwhile.
-_DECODERS: Final[dict[str, Callable[[bytes], Shape]]] = {
-    operation: msgspec.json.Decoder(shape).decode for operation, shape in OPERATIONS.items()
-}
+_inspecting: Final = Lock()
+
+
+@cache
+def _all_decoders() -> Mapping[str, Callable[[bytes], Shape]]:
+    return {operation: msgspec.json.Decoder(shape).decode for operation, shape in OPERATIONS.items()}
+
+
+def decoders() -> Mapping[str, Callable[[bytes], Shape]]:
+    """A function for each operation, from the body of a request to the request. msgspec inspects a structure on first
+    use, and crashes if a second thread uses it meanwhile. So all are inspected here, which takes 10 ms, and a module
+    that uses a structure by itself calls this at import. A client of an endpoint uses few, and no decoder."""
+    with _inspecting:
+        return _all_decoders()
+
 
 NOT_JSON: Final = ""
 """AWS's error for a body that it cannot parse has an empty message."""
@@ -112,7 +124,7 @@ NOT_JSON: Final = ""
 def decode(operation: str, body: bytes) -> Shape:
     """The request in a body of JSON."""
     try:
-        decoder = _DECODERS[operation]
+        decoder = decoders()[operation]
     except KeyError:
         raise _unknown() from None
     try:
@@ -128,6 +140,7 @@ def convert(operation: str, members: dict[str, Any]) -> Shape:
     shape = OPERATIONS.get(operation)
     if shape is None:
         raise _unknown()
+    decoders()
     try:
         return msgspec.convert(members, shape)
     except msgspec.ValidationError:
