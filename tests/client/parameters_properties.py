@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sortkey as sk
 from sortkey.client import Client, service_model
-from sortkey.client.embedded import typed_request
+from sortkey.client.typed_requests import typed_request
 from sortkey.engine import requests
 from tests.values.strategies import binaries, names, number_texts, texts
 

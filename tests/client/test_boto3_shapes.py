@@ -11,8 +11,9 @@ from botocore.utils import parse_timestamp
 
 from sortkey.client import Client
 from sortkey.client.boto3_shapes import TIMESTAMPS, NeedsBotocore, to_datetime, to_dynamodb_json
-from sortkey.client.embedded import boto3_answer, typed_request
+from sortkey.client.embedded import boto3_answer
 from sortkey.client.service_model import operation_model
+from sortkey.client.typed_requests import typed_request
 from sortkey.engine.operations.answers import to_json
 from sortkey.engine.requests import OPERATIONS
 from tests.client.orders import EVERY_TYPE, database_of, key
