@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from sortkey.graphql import documents as module
@@ -25,6 +27,17 @@ def test_documents_are_kept_up_to_a_number_and_a_size(monkeypatch: pytest.Monkey
         with pytest.raises(Refused):
             kept.operation(f"{{ a{number} }}", None)
     assert len(kept._kept) == 3
+
+
+# An exception would keep the frames in which it was raised, with the parsed document and the request.
+def test_of_a_refused_document_only_the_errors_are_kept() -> None:
+    kept = Documents(SCHEMA, SIZES, Limits())
+    for text in ("{ a }", "{", "{ book"):
+        for _ in range(2):
+            with pytest.raises(Refused):
+                kept.operation(text, None)
+    gc.collect()
+    assert [each for each in gc.get_objects() if type(each) is Refused] == []
 
 
 def test_hashes_are_kept_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:

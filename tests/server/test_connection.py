@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from random import Random
 from typing import cast
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import pytest
 import uvloop
@@ -287,6 +288,38 @@ def test_a_target_is_a_path(target: bytes, status: int) -> None:
             assert (await client.answer())[0] == status
 
     with_server(use)
+
+
+# What is part of a cycle waits for the collector, which hardly ever looks at what has lived for a while. And an
+# exception keeps the frames in which it was raised: one that was raised again and again kept those of every time, with
+# them the connections, their requests and answers.
+@pytest.mark.parametrize(("target", "status"), [(b"/health", 200), (b"/%ff", 400), (b"*", 400)])
+def test_nothing_is_left_of_a_closed_connection(target: bytes, status: int) -> None:
+    async def use(server: AppServer) -> None:
+        async with client_of(server) as client:
+            await client.send(GET)
+            await client.answer()
+            served = client._served()
+            assert served is not None
+            left: list[ref[object]] = [ref(served), ref(served._parser), ref(served._handler)]
+            del served
+            await client.send(b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % target)
+            assert (await client.answer())[0] == status
+            if status == 400:
+                assert await client.ended()
+        async with client_of(server) as other:
+            for _ in range(20):
+                # A request to the end: the loop has turned a few times.
+                await other.send(GET)
+                await other.answer()
+            assert [each() for each in left] == [None, None, None]
+
+    gc.collect()
+    gc.disable()
+    try:
+        with_server(use)
+    finally:
+        gc.enable()
 
 
 def test_too_many_connections_are_told() -> None:

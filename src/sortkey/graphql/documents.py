@@ -35,6 +35,7 @@ from sortkey.graphql.errors import (
     BAD_REQUEST,
     PARSE_FAILED,
     VALIDATION_FAILED,
+    ErrorAnswer,
     Refused,
     error_answer,
     refused,
@@ -76,7 +77,7 @@ class Documents:
         self._schema = schema
         self._sizes = sizes
         self._limits = limits
-        self._kept: Lru[str, Mapping[str | None, Known] | Refused] = Lru(KEPT_DOCUMENTS, KEPT_BYTES)
+        self._kept: Lru[str, Mapping[str | None, Known] | list[ErrorAnswer]] = Lru(KEPT_DOCUMENTS, KEPT_BYTES)
         self._texts: Lru[str, str] = Lru(KEPT_HASHES, KEPT_HASHED_BYTES)
         """Of persisted queries, by their hash."""
 
@@ -86,8 +87,8 @@ class Documents:
         if found is None:
             found = self._read(text)
             self._kept.put(text, found, min(len(text), self._limits.document_bytes))
-        if isinstance(found, Refused):
-            raise Refused(found.errors)
+        if isinstance(found, list):
+            raise Refused(found)
         if name is None and len(found) == 1:
             return next(iter(found.values()))
         known = found.get(name)
@@ -115,11 +116,13 @@ class Documents:
     def keep(self, digest: str, text: str) -> None:
         self._texts.put(digest, text, len(text))
 
-    def _read(self, text: str) -> Mapping[str | None, Known] | Refused:
+    def _read(self, text: str) -> Mapping[str | None, Known] | list[ErrorAnswer]:
+        """The document's operations, or its errors. Not the exception: it would keep the frames in which it was raised,
+        with the parsed document and the request."""
         try:
             return self._operations(text)
         except Refused as error:
-            return error
+            return error.errors
 
     def _operations(self, text: str) -> Mapping[str | None, Known]:
         check_text(text, self._limits)

@@ -205,6 +205,7 @@ class Connection(asyncio.Protocol):
         self._end_arriving()
         self._host.unsent.end(self)
         self._backlog.clear()
+        self._parser.close()
         self._host.remove(self)
 
     def data_received(self, data: bytes) -> None:
@@ -232,9 +233,14 @@ class Connection(asyncio.Protocol):
             return False
         if not event.keep_alive or self._host.stopping:
             return False
-        answer = self._handler.begin(event, self._defer)
+        request: Request = event
+        answer = self._handler.begin(request, self._defer)
         if answer is not None:
-            self.outbox.put(self._transport, answer)
+            if request.keep_alive:
+                self.outbox.put(self._transport, answer)
+            else:
+                # The handler rejected the request, and ends its connection.
+                self._send_last(answer)
         return True
 
     def _defer(self) -> PendingAnswer:

@@ -88,9 +88,13 @@ class HttpServer(ABC):
         while True:
             await asyncio.sleep(1)
             self.tick += 1
-            for connection in tuple(self._connections):
-                connection.check()
+            self._check_connections()
             self.each_second()
+
+    def _check_connections(self) -> None:
+        """A method, so that no variable keeps the last connection after it has closed."""
+        for connection in tuple(self._connections):
+            connection.check()
 
     async def _close_connections(self) -> None:
         for connection in tuple(self._connections):

@@ -18,8 +18,8 @@ from sortkey.server.exchange import JSON_TYPE, Exchange
 from sortkey.server.metrics import Metrics
 from sortkey.server.middleware import Middleware
 
-NOT_A_PATH: Final = RequestError(400, "The request's target is not a path.")
-NOT_UTF8: Final = RequestError(400, "The request's target has bytes that are not UTF-8.")
+NOT_A_PATH: Final = "The request's target is not a path."
+NOT_UTF8: Final = "The request's target has bytes that are not UTF-8."
 """Decoded with replacements, different names would be one."""
 
 _logger = logging.getLogger(__name__)
@@ -111,12 +111,12 @@ def exchange_for(request: Request, client: str) -> Exchange:
         # A whole URL, as clients send it to a proxy.
         raw_path = b"/" + raw_path.partition(b"://")[2].partition(b"/")[2]
     if not raw_path.startswith(b"/") or not raw_path.isascii():
-        raise NOT_A_PATH
+        raise RequestError(400, NOT_A_PATH)
     try:
         path = _text(raw_path)
         _text(query)
     except UnicodeDecodeError:
-        raise NOT_UTF8 from None
+        raise RequestError(400, NOT_UTF8) from None
     return Exchange(request, raw_path, path, query, client)
 
 

@@ -550,16 +550,14 @@ def _graphql_routes(pricing: PricingService, settings: sk.graphql.GraphQLSetting
 
 
 def _without_graphql() -> list[ControllerRouterHandler]:
-    missing = sk.services.NotFound(
-        "GraphQL needs Strawberry, which is not installed; run: pip install 'sortkey[graphql]'"
-    )
+    missing = "GraphQL needs Strawberry, which is not installed; run: pip install 'sortkey[graphql]'"
 
     @get("/graphql", scope="open", include_in_schema=False)
     async def no_graphiql() -> None:
-        raise missing
+        raise sk.services.NotFound(missing)
 
     @post("/graphql", scope="read", include_in_schema=False)
     async def no_graphql() -> None:
-        raise missing
+        raise sk.services.NotFound(missing)
 
     return [no_graphiql, no_graphql]
