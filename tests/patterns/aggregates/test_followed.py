@@ -49,7 +49,11 @@ def test_followers_keep_the_counts(db: sk.AsyncSession, runner: asyncio.Runner) 
 
 
 # A feed that starts now has handled what was before it without a call.
-def test_what_was_before_a_feed_is_counted_by_a_repair(db: sk.AsyncSession, runner: asyncio.Runner) -> None:
+def test_what_was_before_a_feed_is_counted_by_a_repair(
+    db: sk.AsyncSession, runner: asyncio.Runner, request: pytest.FixtureRequest
+) -> None:
+    if request.node.callspec.params["store"] == "dynoxide":
+        pytest.skip("an open shard has an EndingSequenceNumber, as closed ones have, so a feed from now on skips it")
     if db.capabilities.store == "ScyllaDB Alternator":
         pytest.skip("a feed from now on has no position in a shard that had no change since, so a repair waits for one")
 
