@@ -73,8 +73,8 @@ def build(*, optimised: bool = False) -> Path:
 class Dynoxide:
     """One running Dynoxide, with its tables in memory."""
 
-    def __init__(self, log: Path) -> None:
-        found = built_program()
+    def __init__(self, log: Path, *, optimised: bool = False) -> None:
+        found = build(optimised=True) if optimised else built_program()
         if found is None:
             raise Unavailable("it is not built; `make engines` builds it")
         self._port = maven.free_port()
