@@ -152,9 +152,9 @@ def test_differences_are_told_and_not_ignored(store: str) -> None:
         (
             sk.Table("thing", transactions=True),
             ALTERNATOR,
-            "table thing: ScyllaDB Alternator does not support transactions",
+            "table thing needs transactions, which ScyllaDB Alternator does not have",
         ),
-        (sk.Table("thing", ttl="expires"), Capabilities("X", ttl=False), "X does not support TTL by expires"),
+        (sk.Table("thing", ttl="expires"), Capabilities("X", ttl=False), "needs TTL by expires, which X does not have"),
         (sk.Table("thing", stream="NEW_IMAGE"), Capabilities("X", streams=False), "a stream"),
     ],
 )
