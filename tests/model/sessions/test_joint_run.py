@@ -196,6 +196,25 @@ def test_a_read_that_fails_is_raised_where_it_was_asked_for() -> None:
     asyncio.run(program())
 
 
+# Both reads end in one turn of the loop, in which the first task asks again.
+def test_what_is_asked_for_while_reads_end_is_read() -> None:
+    async def program() -> None:
+        asked = Asked()
+
+        async def twice() -> int:
+            return await asked.reads.of(1) + await asked.reads.of(2)
+
+        first = asyncio.create_task(twice())
+        await settled()
+        (second,) = asked.start(3)
+        await settled()
+        asked.may_go_on.set()
+        async with asyncio.timeout(10):
+            assert (await first, await second) == (6, 6)
+
+    asyncio.run(program())
+
+
 async def settled() -> None:
     """Tasks have had their turns: what they wait for is the test."""
     for _ in range(5):

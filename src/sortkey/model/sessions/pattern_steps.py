@@ -114,32 +114,42 @@ class JoinedReads(Generic[K, T]):
         """`read` gets as many as one BatchGetItem reads, and returns the answer to each, or what is raised there."""
         self._read = read
         self._waiting: list[tuple[K, asyncio.Future[T]]] = []
-        self._running: set[asyncio.Task[None]] = set()
+        self._running = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        """The loop itself keeps no task alive. A task that has ended may still be in it."""
 
     async def of(self, asked: K) -> T:
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.append((asked, future))
-        if len(self._running) < JOINT_RUNS:
-            running = asyncio.create_task(self._read_waiting())
-            self._running.add(running)
-            running.add_done_callback(self._running.discard)
+        if self._running < JOINT_RUNS:
+            self._running += 1
+            task = asyncio.create_task(self._read_waiting())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         return await future
 
     async def _read_waiting(self) -> None:
-        # Tasks that go on in this turn of the loop come along.
-        await asyncio.sleep(0)
-        while self._waiting:
-            part, self._waiting = self._waiting[:BATCH_GET_KEYS], self._waiting[BATCH_GET_KEYS:]
-            reading = self._read([asked for asked, _ in part])
-            found = (await asyncio.gather(reading, return_exceptions=True))[0]
-            outcomes = [found] * len(part) if isinstance(found, BaseException) else found
-            for (_, future), outcome in zip(part, outcomes, strict=True):
-                if future.done():  # cancelled
-                    continue
-                if isinstance(outcome, BaseException):
-                    future.set_exception(outcome)
-                else:
-                    future.set_result(outcome)
+        try:
+            # Tasks that go on in this turn of the loop come along.
+            await asyncio.sleep(0)
+            while self._waiting:
+                part, self._waiting = self._waiting[:BATCH_GET_KEYS], self._waiting[BATCH_GET_KEYS:]
+                await self._read_part(part)
+        finally:
+            # What is asked for from now on begins another read.
+            self._running -= 1
+
+    async def _read_part(self, part: Sequence[tuple[K, asyncio.Future[T]]]) -> None:
+        reading = self._read([asked for asked, _ in part])
+        found = (await asyncio.gather(reading, return_exceptions=True))[0]
+        outcomes = [found] * len(part) if isinstance(found, BaseException) else found
+        for (_, future), outcome in zip(part, outcomes, strict=True):
+            if future.done():  # cancelled
+                continue
+            if isinstance(outcome, BaseException):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
 
 
 def unmetered(session: AsyncSession) -> AsyncSession:
