@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
-from time import perf_counter
+from threading import Lock
+from time import perf_counter, process_time
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
@@ -28,24 +30,60 @@ STREAMS: Final = frozenset({"list_streams", "describe_stream", "get_shard_iterat
 _UNMET: Final = "ConditionalCheckFailedException"
 
 
-class Stopwatch:
-    """What blocks take: the time, and the requests of all that are counted there."""
+class Requests:
+    """Those of one side: how many, and how long each was under way. The bare ones are of many threads."""
 
-    def __init__(self, operations: Counter[str]) -> None:
-        self._operations = operations
+    def __init__(self) -> None:
+        self.operations: Counter[str] = Counter()
         self.seconds = 0.0
+        """The sum of all."""
+        self.most_in_flight = 0
+        self._in_flight = 0
+        self._lock = Lock()
+
+    @contextmanager
+    def under_way(self, operation: str) -> Iterator[None]:
+        with self._lock:
+            self.operations[operation] += 1
+            self._in_flight += 1
+            self.most_in_flight = max(self.most_in_flight, self._in_flight)
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.seconds += perf_counter() - began
+                self._in_flight -= 1
+
+
+class Stopwatch:
+    """What blocks take: the time, that of the processor in this process, and the requests that are counted there."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+        self.seconds = 0.0
+        self.processor = 0.0
         self.requests = 0
+        self._under_way = 0.0
+
+    @property
+    def in_flight(self) -> float:
+        """Requests, on average."""
+        return self._under_way / self.seconds
 
     def __enter__(self) -> Self:
-        self._before = self._operations.total()
-        self._began = perf_counter()
+        self._before = self._requests.operations.total(), self._requests.seconds
+        self._began = perf_counter(), process_time()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.seconds += perf_counter() - self._began
-        self.requests += self._operations.total() - self._before
+        (began, processor), (number, seconds) = self._began, self._before
+        self.seconds += perf_counter() - began
+        self.processor += process_time() - processor
+        self.requests += self._requests.operations.total() - number
+        self._under_way += self._requests.seconds - seconds
 
 
 class CountedClient(AsyncClient):
@@ -54,28 +92,15 @@ class CountedClient(AsyncClient):
     def __init__(self, client: AsyncClient) -> None:
         self.meta = client.meta
         self._client = client
-        self.operations: Counter[str] = Counter()
-        self._in_flight = 0
-        self.most_in_flight = 0
+        self.requests = Requests()
 
     async def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
-        self._begin(operation)
-        try:
+        with self.requests.under_way(operation):
             return await self._client._call(operation, members)
-        finally:
-            self._in_flight -= 1
 
     async def _call_unparsed(self, operation: str, members: dict[str, Any], binary: bool = True) -> dict[str, Any]:
-        self._begin(operation)
-        try:
+        with self.requests.under_way(operation):
             return await self._client._call_unparsed(operation, members, binary)
-        finally:
-            self._in_flight -= 1
-
-    def _begin(self, operation: str) -> None:
-        self.operations[operation] += 1
-        self._in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self._in_flight)
 
     @property
     def in_flight(self) -> int:
@@ -101,20 +126,17 @@ class Bare:
         self._streams: Any = session.client("dynamodbstreams", endpoint_url=url, config=config)
         self._prefix = prefix
         self._pool = ThreadPoolExecutor(in_flight)
-        self.operations: Counter[str] = Counter()
+        self.requests = Requests()
 
     def table(self, name: str) -> str:
         return self._prefix + name
 
     def send(self, method: str, **members: Any) -> dict[str, Any]:
-        self.operations[method] += 1
         return self._sent(method, members)
 
     def each(self, method: str, requests: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """Sends all requests. A condition that is not met is an answer without members."""
-        sent = list(requests)
-        self.operations[method] += len(sent)
-        return list(self._pool.map(lambda members: self._sent(method, members), sent))
+        return list(self._pool.map(lambda members: self._sent(method, members), requests))
 
     def put_batches(self, table: str, rows: Sequence[dict[str, Any]]) -> None:
         name = self.table(table)
@@ -149,7 +171,8 @@ class Bare:
     def _sent(self, method: str, members: dict[str, Any]) -> dict[str, Any]:
         client = self._streams if method in STREAMS else self._client
         try:
-            answer: dict[str, Any] = getattr(client, method)(**members)
+            with self.requests.under_way(method):
+                answer: dict[str, Any] = getattr(client, method)(**members)
         except ClientError as error:
             if error.response["Error"]["Code"] != _UNMET:
                 raise

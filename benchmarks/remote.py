@@ -1,9 +1,10 @@
 """Bulk work on stores that are some milliseconds away, beside the least requests that it needs
 
 A store is on loopback, behind a proxy that adds latency. `by hand` is boto3, with as many requests in flight, which
-sends the least requests that leave the same rows, and decides nothing. A ratio is that of the times, or of the
-requests; `most in flight` has the limit beside it. SORTKEY_REMOTE_ROWS, _PERSONS, _PRICES, _CHANGES and _TIMERS set the
-sizes, SORTKEY_REMOTE_LATENCIES=1,10 the milliseconds, SORTKEY_REMOTE_STORES=endpoint,local which stores.
+sends the least requests that leave the same rows, and decides nothing. A ratio is that of the times, of the requests,
+of how many were in flight on average, or of this process's processor time. SORTKEY_REMOTE_ROWS, _PERSONS, _PRICES,
+_CHANGES and _TIMERS set the sizes, SORTKEY_REMOTE_LATENCIES=1,10 the milliseconds,
+SORTKEY_REMOTE_STORES=endpoint,local,dynoxide which stores, and SORTKEY_REMOTE_WORKS=goals,timers which works.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from benchmarks._remote_calls import Bare, CountedClient, Stopwatch
 from benchmarks._remote_work import Row, Work, aggregate, goals, loading, price_changes, timers
 from benchmarks._results import Result
 from sortkey.client.stores import IN_FLIGHT
+from tests.dynoxide import Dynoxide
 from tests.maven import Unavailable
 from tests.oracle.endpoint import Endpoint
 from tests.oracle.local import DynamoDBLocal
@@ -32,7 +34,8 @@ from tests.wire.serving import ServerProcess
 NAMESPACE: Final = "sortkey"
 PROXY_CALLS: Final = 50
 _NUMBERS: Final = count(1)
-STORES: Final = {"endpoint": "our endpoint", "local": "DynamoDB Local"}
+STORES: Final = {"endpoint": "our endpoint", "local": "DynamoDB Local", "dynoxide": "Dynoxide"}
+WORKS: Final = ("goals", "prices", "changes", "rows", "timers")
 
 
 class Sizes(NamedTuple):
@@ -44,24 +47,22 @@ class Sizes(NamedTuple):
     latencies: tuple[float, ...] = (1.0, 10.0)
     """In milliseconds."""
     stores: tuple[str, ...] = tuple(STORES)
+    works: tuple[str, ...] = WORKS
 
     @classmethod
     def from_environment(cls, given: Mapping[str, str] = os.environ) -> Sizes:
         found = {name: given[key] for name in cls._fields if (key := f"SORTKEY_REMOTE_{name.upper()}") in given}
-        sizes: dict[str, Any] = {name: int(text) for name, text in found.items() if name not in ("latencies", "stores")}
-        if "latencies" in found:
-            sizes["latencies"] = tuple(map(float, found["latencies"].split(",")))
-        if "stores" in found:
-            sizes["stores"] = tuple(found["stores"].split(","))
+        several = {"latencies": float, "stores": str, "works": str}
+        sizes: dict[str, Any] = {
+            name: tuple(map(several[name], text.split(","))) if name in several else int(text)
+            for name, text in found.items()
+        }
         return cls(**sizes)
 
 
 class Measured(NamedTuple):
-    ours: float
-    """Seconds."""
-    bare: float
-    requests: int
-    needed: int
+    ours: Stopwatch
+    bare: Stopwatch
     most_in_flight: int
 
 
@@ -71,13 +72,14 @@ def run() -> Iterator[Result]:
 
 def measure(sizes: Sizes) -> Iterator[Result]:
     with TemporaryDirectory() as folder:
-        works = [
-            goals(sizes.persons, Path(folder)),
-            price_changes(sizes.prices),
-            aggregate(sizes.changes),
-            loading(sizes.rows),
-            timers(sizes.timers),
-        ]
+        all_works = {
+            "goals": goals(sizes.persons, Path(folder)),
+            "prices": price_changes(sizes.prices),
+            "changes": aggregate(sizes.changes),
+            "rows": loading(sizes.rows),
+            "timers": timers(sizes.timers),
+        }
+        works = [all_works[name] for name in sizes.works]
         for name in sizes.stores:
             with _store(name, Path(folder)) as url:
                 for latency in sizes.latencies:
@@ -92,24 +94,27 @@ def _at_latency(name: str, url: str, latency: float, works: Sequence[Work]) -> I
         )
         for work in works:
             found = _measured(work, far, url)
-            yield Result(f"{where}: {work.name}", found.ours, "s", found.bare)
-            yield Result("  requests", found.requests, "", found.needed)
+            yield Result(f"{where}: {work.name}", found.ours.seconds, "s", found.bare.seconds)
+            yield Result("  requests", found.ours.requests, "", found.bare.requests)
+            yield Result("  in flight on average", found.ours.in_flight, "", found.bare.in_flight)
             yield Result("  most in flight", found.most_in_flight, "", IN_FLIGHT)
+            yield Result("  processor time", found.ours.processor, "s", found.bare.processor)
 
 
 @contextmanager
 def _store(name: str, folder: Path) -> Iterator[str]:
-    if name == "local":
-        try:
-            local = DynamoDBLocal(folder / "dynamodb-local.log")
-        except Unavailable as error:
-            raise RuntimeError(f"no DynamoDB Local: {error}") from error
-        yield local.url
-        local.close()
-    else:
+    if name == "endpoint":
         server = ServerProcess("--memory")
         yield server.url
         server.stop()
+        return
+    try:
+        log = folder / f"{name}.log"
+        running = DynamoDBLocal(log) if name == "local" else Dynoxide(log, optimised=True)
+    except Unavailable as error:
+        raise RuntimeError(f"no {STORES[name]}: {error}") from error
+    yield running.url
+    running.close()
 
 
 def _one_request(url: str) -> float:
@@ -134,13 +139,13 @@ def _measured(work: Work, far: str, url: str) -> Measured:
     with sk.connect(f"{url}?prefix={bare}", timeout=None) as session:
         session.create_tables(*work.tables)
     boto = Bare(far, bare, IN_FLIGHT)
-    watched = Stopwatch(boto.operations)
+    watched = Stopwatch(boto.requests)
     work.bare(boto, watched, left)
     boto.close()
     endpoint = Endpoint(url, NAMESPACE)
     endpoint.drop(endpoint.call("ListTables", {})["TableNames"])
     endpoint.close()
-    return Measured(watch.seconds, watched.seconds, watch.requests, watched.requests, calls.most_in_flight)
+    return Measured(watch, watched, calls.requests.most_in_flight)
 
 
 def _rows(url: str, table: sk.Table) -> Iterator[Row]:
@@ -152,6 +157,6 @@ async def _by_sortkey(work: Work, url: str) -> tuple[Stopwatch, CountedClient]:
     async with sk.async_connect(url, tables=work.tables, timeout=None) as session:
         await session.create_tables()
         counted = session.client = CountedClient(session.client)
-        watch = Stopwatch(counted.operations)
+        watch = Stopwatch(counted.requests)
         await work.ours(session, watch)
     return watch, counted

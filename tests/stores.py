@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy
 
+from sortkey.client.stores import Capabilities
 from tests.dynoxide import Dynoxide
 from tests.maven import Unavailable
 from tests.oracle.endpoint import Endpoint
@@ -36,6 +37,12 @@ NAMESPACE = "sortkey"
 """The access key id of sessions that have no other. DynamoDB Local has tables of its own for each."""
 
 MEMORY: Final = "memory:"
+
+NOT_FROM_NOW_ON: Final = {
+    "alternator": "a feed from now on has no position in a shard that had no change since",
+    "dynoxide": "an open shard has an EndingSequenceNumber, as closed ones have, so a feed from now on skips it",
+}
+"""Why it does not hold there that what was before such a feed neither comes again nor is missed."""
 
 
 def given_on_stores(**strategies: SearchStrategy[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -140,6 +147,12 @@ def store(request: pytest.FixtureRequest) -> Iterator[str]:
         endpoint = request.getfixturevalue(ENDPOINTS[request.param])
         yield f"{endpoint}?prefix={prefix}"
         _drop_tables(endpoint, prefix)
+
+
+def needs(capabilities: Capabilities, name: str) -> None:
+    """Leaves a test out on a store that lacks what the test is about."""
+    if not getattr(capabilities, name):
+        pytest.skip(f"needs {name.replace('_', ' ')}")
 
 
 def _drop_tables(url: str, prefix: str) -> None:

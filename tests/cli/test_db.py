@@ -114,5 +114,5 @@ def test_a_profile_has_no_faults(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_profile_is_known_by_its_server_header(alternator: str) -> None:
     with sk.client(alternator) as client:
         assert client.capabilities() == ALTERNATOR
-    with pytest.raises(sk.Unsupported, match="ScyllaDB Alternator does not support transactions"):
+    with pytest.raises(sk.Unsupported, match="needs transactions, which ScyllaDB Alternator does not have"):
         sk.connect(alternator, tables=[sk.Table("thing", transactions=True)])

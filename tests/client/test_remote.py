@@ -12,7 +12,7 @@ from botocore.utils import InstanceMetadataFetcher
 import sortkey as sk
 from sortkey.client import Client
 from sortkey.client.methods import Methods
-from sortkey.client.stores import DYNAMODB_LOCAL, EMBEDDED, SORTKEY
+from sortkey.client.stores import ALTERNATOR, DYNAMODB_LOCAL, EMBEDDED, SORTKEY, UNKNOWN
 from tests.client.orders import EVERY_TYPE, ORDERS, key
 
 
@@ -141,9 +141,12 @@ def test_a_closed_client_raises(store: str) -> None:
     asyncio.run(session())
 
 
+CAPABILITIES = {"endpoint": SORTKEY, "local": DYNAMODB_LOCAL, "alternator": ALTERNATOR, "dynoxide": UNKNOWN}
+
+
 def test_capabilities_of_endpoints(store: str, request: pytest.FixtureRequest) -> None:
     kind = request.node.callspec.params["store"]
-    expected = {"endpoint": SORTKEY, "local": DYNAMODB_LOCAL}.get(kind, EMBEDDED)
+    expected = CAPABILITIES.get(kind, EMBEDDED)
 
     async def session() -> None:
         async with sk.async_client(store) as client:

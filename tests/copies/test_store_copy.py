@@ -18,6 +18,7 @@ from sortkey.copies.row_form import Selection
 from sortkey.copies.row_writer import Stopped
 from sortkey.copies.store_copy import Options, StoreCopy, tables_to_copy
 from sortkey.copies.table_shape import TableShape
+from tests.stores import needs
 
 Make = Callable[..., StoreCopy]
 
@@ -121,6 +122,7 @@ def test_out_of_any_store(store: str) -> None:
 
 
 def test_a_table_is_made_as_it_is(source: Client, target: Client, copy: Make) -> None:
+    needs(target.capabilities(), "index_projections")
     index = {
         "IndexName": "by-total",
         "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}, {"AttributeName": "total", "KeyType": "RANGE"}],

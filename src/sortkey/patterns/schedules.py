@@ -154,7 +154,7 @@ class Finder:
         self._key: BoundKey[Any] = path or getattr(source.cls, source.schema.primary.name)
         self._given = self._fields() if check else ()
         layout = self._key.layout
-        self._is_exact = layout.index is None and set(self._given) == set(layout.fields)
+        self.is_exact = check and layout.index is None and set(self._given) == set(layout.fields)
         """Whether an occurrence has the whole key of an item."""
 
     async def is_asked_for(self, session: AsyncSession, occurrence: Occurrence) -> bool:
@@ -162,7 +162,7 @@ class Finder:
         if not self.check:
             return True
         path = self._path(occurrence)
-        if self._is_exact:
+        if self.is_exact:
             try:
                 item = await session.get(path, consistent=True)
             except DecodeError:
@@ -182,6 +182,21 @@ class Finder:
             # A read of a store in the process waits for nothing: other tasks have their turn.
             await asyncio.sleep(0)
 
+    async def are_asked_for(
+        self, session: AsyncSession, occurrences: Sequence[Occurrence]
+    ) -> Sequence[bool | BaseException]:
+        """The same of several that have the whole keys of their items, which are read by one request; or what
+        `is_asked_for` raises."""
+        if len(occurrences) > 1:
+            try:
+                items = await session.lookup(self._key, map(self._key_fields, occurrences), consistent=True)
+            except DecodeError:
+                pass  # one of the rows cannot be read, or one of the groups is none
+            else:
+                return [each in self.source.occurrences(item) for each, item in zip(occurrences, items, strict=True)]
+        asked = (self.is_asked_for(session, each) for each in occurrences)
+        return await asyncio.gather(*asked, return_exceptions=True)
+
     async def items(self, session: AsyncSession, occurrence: Occurrence) -> AsyncIterator[Any]:
         """The items that ask for it, by a consistent read."""
         if not self.check:
@@ -193,10 +208,13 @@ class Finder:
                 yield item
 
     def _path(self, occurrence: Occurrence) -> AccessPath[Any]:
+        return self._key(**self._key_fields(occurrence))
+
+    def _key_fields(self, occurrence: Occurrence) -> dict[str, Any]:
         fields = self.source.fields(occurrence.group)
         if self.source.at_field is not None:
             fields[self.source.at_field] = occurrence.at
-        return self._key(**{name: fields[name] for name in self._given})
+        return {name: fields[name] for name in self._given}
 
     def _fields(self) -> tuple[str, ...]:
         """The fields of the key that an occurrence has: all of the partition, and the first ones of the sort key."""

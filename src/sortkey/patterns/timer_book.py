@@ -39,7 +39,7 @@ from sortkey.model.items.item import Item
 from sortkey.model.items.key import Key
 from sortkey.model.items.table import Table
 from sortkey.model.sessions.async_session import AsyncSession
-from sortkey.model.sessions.pattern_steps import JoinedCalls, context_of, run_all
+from sortkey.model.sessions.pattern_steps import JoinedCalls, JoinedReads, context_of, run_all
 from sortkey.patterns.schedules import Occurrence, Schedule
 
 TIMERS: Final = Table("sortkey-timers")
@@ -111,6 +111,8 @@ class TimerBook:
         embedded = self._context.capabilities is EMBEDDED
         self._parallel = PARALLEL_EMBEDDED if embedded else session.client.in_flight
         self._deletions = JoinedCalls(session)
+        # In the process, a read takes no time that others could share.
+        self._checks = None if embedded or not schedule.finder.is_exact else JoinedReads(self._are_asked_for)
 
     @property
     def now(self) -> datetime:
@@ -191,7 +193,12 @@ class TimerBook:
 
     async def is_asked_for(self, timer: Timer) -> bool:
         """Whether an item asks for it now."""
+        if self._checks is not None:
+            return await self._checks.of(timer.occurrence)
         return await self.schedule.finder.is_asked_for(self.session, timer.occurrence)
+
+    async def _are_asked_for(self, occurrences: Sequence[Occurrence]) -> Sequence[bool | BaseException]:
+        return await self.schedule.finder.are_asked_for(self.session, occurrences)
 
     async def done(self, timer: Timer) -> bool:
         """Delete a timer that was handled. False if it was set again meanwhile; then it is due again."""

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 import sortkey as sk
 from sortkey.clock import ManualClock
-from sortkey.model.calls.steps import THROTTLED, Pacing, Pause
+from sortkey.model.calls.steps import THROTTLED, Call, Pacing, ParallelCalls, Pause, Steps, together
 from sortkey.model.sessions.runners import Runner
 from tests.model.sessions.shop import SHOP, Order, order
 
@@ -198,3 +198,36 @@ def test_a_missing_table_is_named_with_the_remedy() -> None:
     with sk.connect("memory:", tables=[SHOP]) as db, pytest.raises(ClientError) as caught:
         db.put(order(1))
     assert caught.value.__notes__ == [f"There is no table {SHOP.name!r}; db.create_tables() creates it."]
+
+
+def sending(*steps: Call | Pause) -> Steps[list[Any]]:
+    """A call of these steps; what it got for each request."""
+    got: list[Any] = []
+    for step in steps:
+        try:
+            answer = yield step
+        except ClientError as failed:
+            answer = failed.response["Error"]["Code"]
+        if type(step) is Call:
+            got.append(answer)
+    return got
+
+
+def get(number: int) -> Call:
+    return Call("GetItem", {"number": number}, "test")
+
+
+# A round has a request of each that has one; a pause waits until none has.
+def test_calls_that_are_carried_out_together_share_their_rounds() -> None:
+    steps = together([sending(get(1), Pause(0.5), get(2)), sending(get(3), get(4), Pause(2.0)), sending()])
+    assert next(steps) == ParallelCalls((get(1), get(3)))
+    assert steps.send([{"a": 1}, error("Refused")]) == ParallelCalls((get(4),))
+    assert steps.send([{"a": 4}]) == Pause(2.0)
+    assert next(steps) == ParallelCalls((get(2),))
+    with pytest.raises(StopIteration) as stop:
+        steps.send([{"a": 2}])
+    assert stop.value.value == [[{"a": 1}, {"a": 2}], ["Refused", {"a": 4}], []]
+
+
+def test_one_call_alone_is_as_it_is() -> None:
+    assert list(together([sending(get(1), Pause(0.5))])) == [get(1), Pause(0.5)]

@@ -10,6 +10,7 @@ import sortkey as sk
 from sortkey.model.costs.explain import explain, size_of
 from sortkey.values.attribute import normalise_item
 from tests.model.sessions.shop import SHOP, Order, order
+from tests.stores import needs
 
 
 def test_a_query() -> None:
@@ -67,6 +68,7 @@ def test_measured_paths_are_predicted_from_what_was_measured() -> None:
 # A read of a few bytes costs as much as one of 4 KB: the units tell at most how large a row is.
 @pytest.mark.parametrize("consistent", [False, True])
 def test_a_measured_size_is_a_bound(db: sk.Session, consistent: bool) -> None:
+    needs(db.capabilities, "consumed_capacity")
     path = order(1).key
     db.put(order(1))
     for _ in range(3):
@@ -83,6 +85,7 @@ def test_a_measured_size_is_a_bound(db: sk.Session, consistent: bool) -> None:
 
 
 def test_lookups_are_measured_too(db: sk.Session) -> None:
+    needs(db.capabilities, "consumed_capacity")
     db.batch(put=[order(number) for number in range(4)])
     keys = [{"customer": "ada", "number": number} for number in range(4)]
     for consistent in (False, True):
@@ -93,6 +96,7 @@ def test_lookups_are_measured_too(db: sk.Session) -> None:
 
 @pytest.mark.slow
 def test_more_rows_make_a_closer_bound(db: sk.Session) -> None:
+    needs(db.capabilities, "consumed_capacity")
     db.batch(put=[order(number, notes=["x" * 900]) for number in range(40)])
     list(db.iterate(Order.key(customer="ada")))
     bound = db.explain(Order.key(customer="ada")).row_bytes

@@ -55,7 +55,7 @@ def test_a_load_is_many_puts(db: sk.Session) -> None:
     items.append(Customer(customer="ada", name="new"))
     loaded = db.load(iter(items))
     assert (loaded.items, loaded.position) == (62, 62)
-    assert loaded.write_units >= 61
+    assert (loaded.write_units >= 61) is db.capabilities.consumed_capacity
     assert loaded.seconds > 0
     assert numbers(list(db.iterate(Order.by_status(status="OPEN")))) == list(range(60))
     found = db.get(Customer.key(customer="ada"), consistent=True)

@@ -10,6 +10,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.model.items.item import schema_of
+from tests.stores import needs
 
 ZOO = sk.Table("zoo", transactions=True)
 
@@ -153,8 +154,7 @@ def test_a_put_replaces_an_item_of_another_class(zoo: sk.Session) -> None:
 
 
 def test_transactions(zoo: sk.Session) -> None:
-    if not zoo.capabilities.transactions:
-        pytest.skip("the store has no transactions")
+    needs(zoo.capabilities, "transactions")
     sale = sk.Transaction()
     sale.update(animal(REX), {"age": 9})
     sale.delete(Cat.key(owner="ada", name="tom"))

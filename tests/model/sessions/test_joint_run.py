@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
@@ -12,7 +12,7 @@ from sortkey.model.calls import updates, writes
 from sortkey.model.calls.steps import Steps
 from sortkey.model.changes.write_conditions import PutOptions
 from sortkey.model.sessions.joint_run import JointRun
-from sortkey.model.sessions.pattern_steps import JoinedCalls, context_of, run_all
+from sortkey.model.sessions.pattern_steps import JoinedCalls, JoinedReads, context_of, run_all
 
 
 class Note(sk.Item, table="joint-notes"):
@@ -139,3 +139,83 @@ def test_a_task_that_is_cancelled_does_not_harm_others() -> None:
             await first
 
     run(program)
+
+
+class Asked:
+    """What is read: the double of each number, when the test says so; an error for 7, and for all beside 11."""
+
+    def __init__(self) -> None:
+        self.parts: list[list[int]] = []
+        self.may_go_on = asyncio.Event()
+        self.reads = JoinedReads(self._read)
+
+    async def _read(self, numbers: Sequence[int]) -> Sequence[int | BaseException]:
+        self.parts.append(list(numbers))
+        await self.may_go_on.wait()
+        if 11 in numbers:
+            raise LookupError("the store is gone")
+        return [ValueError("seven") if number == 7 else 2 * number for number in numbers]
+
+    def start(self, *numbers: int) -> list[asyncio.Task[int]]:
+        return [asyncio.create_task(self.reads.of(number)) for number in numbers]
+
+
+# Two reads are under way at most; what comes meanwhile is read at once, as much as one BatchGetItem takes.
+def test_reads_of_many_tasks_are_joined() -> None:
+    async def program() -> None:
+        asked = Asked()
+        tasks = asked.start(1, 2, 3)
+        await settled()
+        tasks += asked.start(4)
+        await settled()
+        tasks += asked.start(*range(5, 7), *range(100, 199))
+        await settled()
+        assert asked.parts == [[1, 2, 3], [4]]
+        asked.may_go_on.set()
+        assert await asyncio.gather(*tasks) == [2 * number for number in (*range(1, 7), *range(100, 199))]
+        assert [len(part) for part in asked.parts] == [3, 1, 100, 1]
+
+    asyncio.run(program())
+
+
+def test_a_read_that_fails_is_raised_where_it_was_asked_for() -> None:
+    async def program() -> None:
+        asked = Asked()
+        asked.may_go_on.set()
+        one, seven, cancelled = asked.start(1, 7, 2)
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        assert await one == 2
+        with pytest.raises(ValueError, match="seven"):
+            await seven
+        for task in asked.start(10, 11):
+            with pytest.raises(LookupError):
+                await task
+        assert await asked.reads.of(12) == 24
+
+    asyncio.run(program())
+
+
+# Both reads end in one turn of the loop, in which the first task asks again.
+def test_what_is_asked_for_while_reads_end_is_read() -> None:
+    async def program() -> None:
+        asked = Asked()
+
+        async def twice() -> int:
+            return await asked.reads.of(1) + await asked.reads.of(2)
+
+        first = asyncio.create_task(twice())
+        await settled()
+        (second,) = asked.start(3)
+        await settled()
+        asked.may_go_on.set()
+        async with asyncio.timeout(10):
+            assert (await first, await second) == (6, 6)
+
+    asyncio.run(program())
+
+
+async def settled() -> None:
+    """Tasks have had their turns: what they wait for is the test."""
+    for _ in range(5):
+        await asyncio.sleep(0)

@@ -16,6 +16,7 @@ from sortkey.model.calls.queries import page as read_page
 from sortkey.model.calls.steps import ParallelCalls, Steps
 from sortkey.model.calls.wanted_items import Parts
 from tests.model.sessions.old_rows import put_row
+from tests.stores import needs
 
 DOCS = sk.Table("partial-docs")
 
@@ -70,6 +71,7 @@ def doc(number: str = "1", **fields: Any) -> Doc:
 
 @pytest.fixture
 def docs(db: sk.Session) -> sk.Session:
+    needs(db.capabilities, "index_projections")
     db.create_tables(DOCS)
     db.put(Doc.notes.replaced(doc(), {"n": Line(text="note")}))
     return db

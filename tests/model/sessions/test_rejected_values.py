@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 
 import sortkey as sk
 from tests.model.sessions.shop import Customer, Order, order
+from tests.stores import needs
 
 LONG = "x" * 2100
 HALF = "a\ud800b"
@@ -78,6 +79,7 @@ def test_an_update_names_the_field_of_an_index_key(memory: sk.Session) -> None:
 
 # The remote client writes a transaction by another way.
 def test_a_transaction_names_the_field(db: sk.Session) -> None:
+    needs(db.capabilities, "transactions")
     transaction = sk.Transaction()
     transaction.put(order(1))
     transaction.put(order(2, notes=[HALF]))

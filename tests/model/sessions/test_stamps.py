@@ -12,6 +12,7 @@ import pytest
 
 import sortkey as sk
 from sortkey.clock import ManualClock
+from tests.stores import needs
 
 NOTES = sk.Table("stamped-notes", transactions=True)
 START = datetime.fromtimestamp(1_750_000_000, UTC)
@@ -144,8 +145,7 @@ def test_batches(db: sk.Session) -> None:
 
 # A transaction that is sent again must be the same request, or its token would not match.
 def test_a_transaction_has_the_time_of_its_first_attempt(db: sk.Session, clock: ManualClock) -> None:
-    if not db.capabilities.transactions:
-        pytest.skip("the store has no transactions")
+    needs(db.capabilities, "transactions")
     db.put(note())
     clock.advance(60)
     made = note(id="2")

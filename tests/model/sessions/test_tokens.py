@@ -9,6 +9,7 @@ import pytest
 
 import sortkey as sk
 from tests.model.sessions.shop import Order, order
+from tests.stores import needs
 
 FIRST = Order.key(customer=order(1).customer, number=1)
 
@@ -40,8 +41,7 @@ def token() -> str:
 
 @pytest.fixture(autouse=True)
 def first_order(db: sk.Session) -> None:
-    if not db.capabilities.transactions:
-        pytest.skip("the store has no transactions")
+    needs(db.capabilities, "transactions")
     db.put(order(1))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 import sortkey as sk
 from sortkey.client.stores import ALTERNATOR, AWS, EMBEDDED, Capabilities
+from sortkey.model.calls.steps import Call, Deadline
 from sortkey.model.tables.provision import (
     add_index_request,
     create_request,
@@ -70,6 +73,26 @@ def test_tables_are_made_once(store: str) -> None:
         assert (ttl["TimeToLiveStatus"], ttl["AttributeName"]) == ("ENABLED", "expires")
 
 
+# A program compares its tables at each start: it asks for all at once, and waits twice.
+def test_tables_that_exist_are_compared_in_two_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Note(sk.Item, table=sk.Table("provisioned-notes")):
+        number: int
+        key = sk.Key("NOTE#{number:06}")
+
+    with sk.connect("memory:", tables=[Order, Note]) as db:
+        db.create_tables()
+        rounds: list[list[str]] = []
+        perform_all = db._runner._perform_all
+
+        def noted(calls: Sequence[Call], deadline: Deadline) -> Any:
+            rounds.append([call.operation for call in calls])
+            return perform_all(calls, deadline)
+
+        monkeypatch.setattr(db._runner, "_perform_all", noted)
+        assert db.create_tables() == []
+        assert rounds == [["DescribeTable"] * 2, ["DescribeTimeToLive"] * 2]
+
+
 def test_several_programs_may_create_the_tables_at_the_same_time(store: str) -> None:
     with sk.connect(store, tables=[Order]) as db, ThreadPoolExecutor() as programs:
         created = [programs.submit(db.create_tables) for _ in range(4)]
@@ -129,9 +152,9 @@ def test_differences_are_told_and_not_ignored(store: str) -> None:
         (
             sk.Table("thing", transactions=True),
             ALTERNATOR,
-            "table thing: ScyllaDB Alternator does not support transactions",
+            "table thing needs transactions, which ScyllaDB Alternator does not have",
         ),
-        (sk.Table("thing", ttl="expires"), Capabilities("X", ttl=False), "X does not support TTL by expires"),
+        (sk.Table("thing", ttl="expires"), Capabilities("X", ttl=False), "needs TTL by expires, which X does not have"),
         (sk.Table("thing", stream="NEW_IMAGE"), Capabilities("X", streams=False), "a stream"),
     ],
 )

@@ -189,14 +189,22 @@ def test_an_item_is_asked_by_its_key() -> None:
             await db.put(reminder(2, NOON))
             item = {"pk": {"S": "USER#ana"}, "sk": {"S": "REMINDER#000003"}, "user": {"N": "1"}}
             await db.client.put_item(TableName=Reminder.__table__.name, Item=item)
-            asked = [
-                await schedule.finder.is_asked_for(db, Occurrence(f'["ana",{number}]', at))
+            occurrences = [
+                Occurrence(f'["ana",{number}]', at)
                 for number, at in ((1, NOON), (1, NOON + HOUR), (3, NOON), (4, NOON))
             ]
             # Nobody can read the third, and there is no fourth.
-            assert asked == [True, False, False, False]
+            assert [await schedule.finder.is_asked_for(db, each) for each in occurrences] == [True, False, False, False]
             reading = db.meter.reading("Reminder.key")
             assert (reading.calls, reading.rows_read) == (4, 3)
+            assert await schedule.finder.are_asked_for(db, occurrences) == [True, False, False, False]
+            readable = [*occurrences[:2], occurrences[3]]
+            calls = db.meter.reading("Reminder.key").calls
+            assert await schedule.finder.are_asked_for(db, readable) == [True, False, False]
+            assert db.meter.reading("Reminder.key").calls == calls + 1
+            of_other_fields = Occurrence('["ana"]', NOON)
+            first, wrong = await schedule.finder.are_asked_for(db, [occurrences[0], of_other_fields])
+            assert (first, type(wrong)) == (True, sk.DecodeError)
 
     asyncio.run(program())
 

@@ -23,7 +23,16 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 from sortkey.clock import SystemClock, WaitingClock
 from sortkey.feeds.shards.blockage import Blockage
 from sortkey.feeds.shards.dead_letter import DeadLetter
-from sortkey.feeds.shards.leases import NOBODY, HeldLease, LeaseBook, ShardKey, ShardLease, StreamShard, may_start
+from sortkey.feeds.shards.leases import (
+    NOBODY,
+    HeldLease,
+    LeaseBook,
+    ShardKey,
+    ShardLease,
+    StreamShard,
+    all_done,
+    may_start,
+)
 from sortkey.feeds.shards.metrics import ShardMetrics
 from sortkey.feeds.shards.outages import is_outage
 from sortkey.model.calls.steps import Pacing
@@ -165,10 +174,8 @@ class LeaseRunner(ABC, Generic[ConsumerT]):
         # Followers that start together should not all try the same shards.
         random.shuffle(startable)
         decided = plan(self.book.me, startable, leases, expired)
-        for key in decided.take:
-            # A consumer whose lease was lost may still be finishing its batch.
-            if key not in self.consumers:
-                await self._take(key, leases.get(key))
+        # A consumer whose lease was lost may still be finishing its batch.
+        await all_done(self._take(key, leases.get(key)) for key in decided.take if key not in self.consumers)
         if decided.ask is not None:
             await self.book.ask(leases[decided.ask])
         # A lease handed over has this follower as its owner already.

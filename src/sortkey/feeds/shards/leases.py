@@ -13,7 +13,7 @@ its next write.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -123,11 +123,11 @@ class LeaseBook:
 
     async def create(self, shards: Iterable[ShardKey], *, from_latest: bool = False, ended: bool = False) -> None:
         """Leases that nobody has."""
-        for key in shards:
-            lease = self._new(key, NOBODY)
+        leases = [self._new(key, NOBODY) for key in shards]
+        for lease in leases:
             lease.from_latest = from_latest
             lease.checkpoint = SHARD_END if ended else ""
-            await self._session.put(lease, if_absent=True)
+        await all_done(self._session.put(lease, if_absent=True) for lease in leases)
 
     async def take(self, key: ShardKey, known: ShardLease | None) -> HeldLease | None:
         """The lease, or None if another follower was quicker. `known` is the lease as it was seen."""
@@ -221,6 +221,14 @@ class HeldLease:
         """Let another follower take it at once: the one that has asked for it, if any."""
         await self.save(owner=self.wanted_by, wanted_by=NOBODY)
         self.is_over = True
+
+
+async def all_done(works: Iterable[Coroutine[Any, Any, Any]]) -> None:
+    """Do them at the same time. Raises the first error when all have ended."""
+    outcomes = await asyncio.gather(*works, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
 
 
 async def handled_by(session: AsyncSession, feed: str) -> dict[str, str]:

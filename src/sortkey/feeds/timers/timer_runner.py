@@ -82,7 +82,7 @@ class ShardSettings(NamedTuple):
     parallel: int
     poll: float
     done: Callable[[], None]
-    """Is called when a call has ended."""
+    """Is called when nothing that was read is left to begin."""
     blockage: Blockage
     """Of the requests for its timers."""
 
@@ -221,13 +221,13 @@ class TimerShard:
                         return
                 finally:
                     self._ended.add(group)
-                    self._settings.done()
         except Exception as error:
             # The lease could not be asked for; the turn finds out what is the matter.
             if not is_outage(error):
                 raise
         finally:
             self._woken.set()
+            self._settings.done()
 
     async def _call_all(self, chain: list[Timer]) -> bool:
         """False if no further calls may begin now."""
@@ -312,10 +312,13 @@ class TimerRunner(LeaseRunner[TimerShard]):
             self.changed.clear()
 
     async def _is_due(self, now: datetime) -> bool:
-        for key, lease in (await self.book.leases()).items():
-            since = day_read(lease, self._start)
-            async for _ in self._book.due(int(key.shard), since, now, 1):
-                return True
+        leases = await self.book.leases()
+        shards = (self._has_due(int(key.shard), day_read(lease, self._start), now) for key, lease in leases.items())
+        return any(await asyncio.gather(*shards))
+
+    async def _has_due(self, shard: int, since: date, now: datetime) -> bool:
+        async for _ in self._book.due(shard, since, now, 1):
+            return True
         return False
 
     def on_saved(self, shard: str, sequence: str) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from itertools import chain
 from typing import Any, Final
 
 from botocore.exceptions import ClientError
 
-from sortkey.model.calls.steps import Answer, Call, Context, Pause, Steps, code_of
+from sortkey.model.calls.steps import Answer, Call, Context, Pause, Steps, code_of, together
 from sortkey.model.errors import TablesDiffer, Unsupported
 from sortkey.model.items.table import Table
 from sortkey.model.tables import provision
@@ -23,26 +24,30 @@ _logger = logging.getLogger(__name__)
 
 def create_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]:
     """The names of the created tables; raises TablesDiffer if an existing one differs from its declaration."""
+    declared = list(tables)
+    found = yield from together([describe(context, table.name) for table in declared])
+    existing = [(table, description) for table, description in zip(declared, found, strict=True) if description]
     created: list[str] = []
-    differences: list[str] = []
-    for table in tables:
-        description = yield from describe(context, table.name)
-        if description is None and (yield from _create(context, table)):
+    # One after the other: of tables with indexes, AWS creates one at a time.
+    for table in (table for table, description in zip(declared, found, strict=True) if not description):
+        if (yield from _create(context, table)):
             created.append(table.name)
         else:
-            differences += yield from _compare_active(context, table)
-    if differences:
-        raise TablesDiffer("; ".join(differences))
+            existing.append((table, (yield from _active(context, table))))
+    differences = yield from together([_compare_active(context, *each) for each in existing])
+    if any(differences):
+        raise TablesDiffer("; ".join(chain.from_iterable(differences)))
     return created
 
 
 def diff_tables(context: Context, tables: Iterable[Table]) -> Steps[list[str]]:
     """The differences between the tables and their declarations, in words."""
-    found: list[str] = []
-    for table in tables:
-        description = yield from describe(context, table.name)
-        found += yield from _compare(context, table, description)
-    return found
+    return list(chain.from_iterable((yield from together([_difference(context, table) for table in tables]))))
+
+
+def _difference(context: Context, table: Table) -> Steps[list[str]]:
+    description = yield from describe(context, table.name)
+    return (yield from _compare(context, table, description))
 
 
 def _create(context: Context, table: Table) -> Steps[bool]:
@@ -135,9 +140,13 @@ def _active(context: Context, table: Table, but: tuple[str, ...] = ("CREATING",)
     """The description of a table, once it has none of these states any more: it is no longer being created."""
     while True:
         description = yield from describe(context, table.name)
-        if description is not None and description["TableStatus"] not in but and _are_searchable(description):
+        if description is not None and _is_active(description, but):
             return description
         yield POLL
+
+
+def _is_active(description: dict[str, Any], but: tuple[str, ...] = ("CREATING",)) -> bool:
+    return description["TableStatus"] not in but and _are_searchable(description)
 
 
 def _are_searchable(description: dict[str, Any]) -> bool:
@@ -145,10 +154,11 @@ def _are_searchable(description: dict[str, Any]) -> bool:
     return all(each["IndexStatus"] == "ACTIVE" for each in description.get("VectorIndexes", ()))
 
 
-def _compare_active(context: Context, table: Table) -> Steps[list[str]]:
+def _compare_active(context: Context, table: Table, description: dict[str, Any]) -> Steps[list[str]]:
     """Another program may have created the table and not set its TTL, recovery and replicas yet."""
-    for _ in range(LATER_POLLS):
-        description = yield from _active(context, table)
+    for poll in range(LATER_POLLS):
+        if poll or not _is_active(description):
+            description = yield from _active(context, table)
         differences = yield from _compare(context, table, description)
         if not provision.lacks_only_later_settings(table, differences):
             return differences

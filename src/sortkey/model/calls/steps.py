@@ -14,10 +14,11 @@ A store that cannot be reached, or does not answer in time, is thrown into the g
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from random import random
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -238,3 +239,34 @@ class Context:
 def code_of(error: ClientError) -> str:
     code: str = error.response["Error"]["Code"]
     return code
+
+
+def together(several: Sequence[Steps[T]]) -> Steps[list[T]]:
+    """Carries out calls that do not depend on each other, each of single requests and pauses: in a round, all that have
+    a request send it; if there are none, all pause."""
+    if len(several) == 1:
+        return [(yield from several[0])]
+    results: dict[int, T] = {}
+    waiting: dict[int, Step] = {}
+
+    def go_on(number: int, resume: Callable[[], Step]) -> None:
+        try:
+            waiting[number] = resume()
+        except StopIteration as stop:
+            waiting.pop(number, None)
+            results[number] = stop.value
+
+    for number, steps in enumerate(several):
+        go_on(number, partial(next, steps))
+    while waiting:
+        calls = {number: step for number, step in waiting.items() if type(step) is Call}
+        if calls:
+            answers = yield ParallelCalls(tuple(calls.values()))
+            for number, answer in zip(calls, answers, strict=True):
+                send = several[number].throw if isinstance(answer, ClientError) else several[number].send
+                go_on(number, partial(send, answer))
+        else:
+            yield Pause(max(step.seconds for step in waiting.values() if type(step) is Pause))
+            for number in list(waiting):
+                go_on(number, partial(next, several[number]))
+    return [results[number] for number in range(len(several))]

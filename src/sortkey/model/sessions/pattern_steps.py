@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, Generic, TypeVar, overload
 
 from sortkey.client.interface import WriteTogether
 from sortkey.client.stores import EMBEDDED
+from sortkey.limits import BATCH_GET_KEYS
 from sortkey.model.calls.steps import Context, Steps
 from sortkey.model.costs.meter import Meter
 from sortkey.model.sessions.async_session import AsyncSession
@@ -18,6 +19,7 @@ from sortkey.model.sessions.runners import AsyncRunner
 from sortkey.model.sessions.session import Session
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 TIMEOUT: Final = 30.0
 """Of the calls of an unmetered session."""
@@ -102,6 +104,52 @@ class JoinedCalls:
                         future.set_result(outcome)
         finally:
             self._running = None
+
+
+class JoinedReads(Generic[K, T]):
+    """Reads what many tasks ask for by few requests: what is asked while `JOINT_RUNS` reads are under way waits for one
+    of them, and is then read at once."""
+
+    def __init__(self, read: Callable[[Sequence[K]], Coroutine[Any, Any, Sequence[T | BaseException]]]) -> None:
+        """`read` gets as many as one BatchGetItem reads, and returns the answer to each, or what is raised there."""
+        self._read = read
+        self._waiting: list[tuple[K, asyncio.Future[T]]] = []
+        self._running = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        """The loop itself keeps no task alive. A task that has ended may still be in it."""
+
+    async def of(self, asked: K) -> T:
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._waiting.append((asked, future))
+        if self._running < JOINT_RUNS:
+            self._running += 1
+            task = asyncio.create_task(self._read_waiting())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return await future
+
+    async def _read_waiting(self) -> None:
+        try:
+            # Tasks that go on in this turn of the loop come along.
+            await asyncio.sleep(0)
+            while self._waiting:
+                part, self._waiting = self._waiting[:BATCH_GET_KEYS], self._waiting[BATCH_GET_KEYS:]
+                await self._read_part(part)
+        finally:
+            # What is asked for from now on begins another read.
+            self._running -= 1
+
+    async def _read_part(self, part: Sequence[tuple[K, asyncio.Future[T]]]) -> None:
+        reading = self._read([asked for asked, _ in part])
+        found = (await asyncio.gather(reading, return_exceptions=True))[0]
+        outcomes = [found] * len(part) if isinstance(found, BaseException) else found
+        for (_, future), outcome in zip(part, outcomes, strict=True):
+            if future.done():  # cancelled
+                continue
+            if isinstance(outcome, BaseException):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
 
 
 def unmetered(session: AsyncSession) -> AsyncSession:

@@ -45,7 +45,7 @@ def require_support(tables: Iterable[Table], store: Capabilities) -> None:
         needs["vector indexes"] = store.vectors or not table.vector_indexes()
         for what, given in needs.items():
             if not given:
-                raise Unsupported(f"table {table.name}: {store.store} does not support {what}")
+                raise Unsupported(f"table {table.name} needs {what}, which {store.store} does not have")
 
 
 def create_request(table: Table, *, native: bool = True, projections: bool = True) -> Members:
