@@ -63,11 +63,11 @@ ADDED_FROM: Final = 2048
 ADDED_AT_ONCE: Final = 64
 """A search waits until these are added."""
 SAVED_FROM: Final = 5_000
-"""Fewer new vectors do not make it worth to save a graph. A file has the whole of it, so more are needed for a large one:"""
+"""A graph is not saved for fewer new vectors. Each time all of it is written, so more are needed for a large one:"""
 SAVED_GROWING: Final = 4
-"""one of so many while there are more to add. Until a graph is complete, four times its size is written at most;"""
+"""one of so many while there are more to add, so that four times its size is written at most until it is complete;"""
 SAVED_COMPLETE: Final = 16
-"""and one of so many when it has all. To add them again takes longer than to save all, but only once."""
+"""and one of so many when it has all. A process that opens it later adds the others again."""
 
 __all__ = ["BUILDER", "FOLDER", "GRAPH_FROM", "Search", "VectorMemory", "forget"]
 
