@@ -6,7 +6,7 @@ import json
 import sys
 from importlib import import_module
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -19,22 +19,33 @@ def main(folder: Path, top: int) -> None:
     chromadb: Any = import_module("chromadb")
     client = chromadb.PersistentClient(str(folder / "data"))
     collection = client.create_collection("vectors", metadata={"hnsw:space": "cosine"})
-    started = perf_counter()
+    begun = times()
     for start in range(0, len(vectors), BATCH):
         part = vectors[start : start + BATCH]
         collection.add(ids=[str(start + number) for number in range(len(part))], embeddings=part)
-    puts = len(vectors) / (perf_counter() - started)
-    started = perf_counter()
+    putting = since(begun)
+    begun = times()
     collection.query(query_embeddings=[queries[0]], n_results=top, include=[])
-    opened = perf_counter() - started
+    opening = since(begun)
     found, latencies = [], []
-    for query in queries:
-        wanted = query.tolist()
+    begun = times()
+    for query in queries.tolist():
         started = perf_counter()
-        answer = collection.query(query_embeddings=[wanted], n_results=top, include=[])
+        answer = collection.query(query_embeddings=[query], n_results=top, include=[])
         latencies.append((perf_counter() - started) * 1000)
         found.append([int(each) for each in answer["ids"][0]])
-    sys.stdout.write(json.dumps({"latencies": latencies, "found": found, "puts": puts, "opened": opened}) + "\n")
+    searches = {"found": found, "latencies": latencies, "processor": since(begun)[1] * 1000 / len(queries)}
+    sys.stdout.write(json.dumps({"searches": searches, "putting": putting, "opening": opening}) + "\n")
+
+
+def times() -> tuple[float, float]:
+    return perf_counter(), process_time()
+
+
+def since(begun: tuple[float, float]) -> tuple[float, float]:
+    """The seconds, and those of processor time."""
+    wall, processor = begun
+    return perf_counter() - wall, process_time() - processor
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ def watch(patch: pytest.MonkeyPatch) -> tuple[list[list[int]], list[bool]]:
         searched.append(near(graph, vector, wanted))
         return searched[-1]
 
-    def watched_restore(graph: Graph, kept: Path, space: str) -> tuple[list[bytes], int] | None:
+    def watched_restore(graph: Graph, kept: Path, space: str) -> list[bytes] | None:
         found = restore(graph, kept, space)
         restored.append(found is not None)
         return found

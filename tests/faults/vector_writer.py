@@ -64,7 +64,7 @@ def make_graphs(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(vector_memory, "GRAPH_FROM", 10)
     patch.setattr(vector_memory, "BLOCK_ROWS", 16)
     patch.setattr(vector_memory, "ADDED_FROM", 4)
-    patch.setattr(vector_memory, "SAVED_EVERY", 10)
+    patch.setattr(vector_memory, "SAVED_FROM", 1)
 
 
 def main_with_graphs(path: str, seed: int, log: Connection) -> None:

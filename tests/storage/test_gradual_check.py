@@ -71,6 +71,20 @@ def test_hidden_record_is_an_error_and_distant_ones_are_served(large_folder: Pat
     store.close()
 
 
+# A cursor has many leaves checked at once, but is rejected only where it would come to a damaged one.
+@pytest.mark.parametrize("first", [0, 500, 1500, 1900])
+def test_range_is_served_up_to_the_leaf_before_a_damaged_one(large_folder: Path, first: int) -> None:
+    hide(large_folder, KEYS[2000])
+    leaves = [[key for key in keys if key in KEYS] for _, keys in leaves_of(large_folder)]
+    damaged = next(at for at, keys in enumerate(leaves) if KEYS[1999] in keys)
+    store = open_store(large_folder)
+    served: list[bytes] = []
+    with store.read() as snapshot, pytest.raises(Damage):
+        served.extend(key for key, _ in ascending(snapshot, KEYS[first], b"kez"))
+    assert served == KEYS[first : KEYS.index(leaves[damaged - 1][0]) + 1]
+    store.close()
+
+
 # LMDB would follow the entries of the page and find fewer.
 @pytest.mark.parametrize("offset", [20, 18, 0, 8 + 7])
 def test_damaged_header_of_a_leaf_is_an_error(large_folder: Path, offset: int) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast
 
 import lmdb
 
@@ -29,6 +29,8 @@ from sortkey.storage.write_queue import BatchType, Done, Ticket, Work, WriteQueu
 
 Result = TypeVar("Result")
 SNAPSHOT_TRIES: Final = 20
+MOST_AHEAD: Final = 32
+"""Leaves, which are checked in a millisecond. Other threads wait for it."""
 
 
 def _unchanged(damage: Damage) -> Exception:
@@ -100,10 +102,10 @@ class Store(Generic[BatchType]):
         transaction = self._environment.begin(write=write)
         return cast(Transaction, CheckedTransaction(transaction, self._require, self._require_to_delete))
 
-    def _require(self, key: bytes) -> Bounds:
+    def _require(self, key: bytes, ahead: int = 1) -> Bounds:
         assert self.check is not None
         try:
-            return self.check.require(key)
+            return self.check.require(key, ahead)
         except Damage as damage:
             raise self._damage_error(damage) from damage
 
@@ -224,8 +226,12 @@ class InterceptedTransaction:
         self._transaction.commit()
 
 
-Require = Callable[[bytes], Bounds]
-"""`GradualCheck.require`, with errors of the store's user."""
+class Require(Protocol):
+    """`GradualCheck.require`, with errors of the store's user."""
+
+    def __call__(self, key: bytes, ahead: int = 1) -> Bounds: ...
+
+
 RequireToDelete = Callable[[bytes, SoundKeys], None]
 """`GradualCheck.require_to_delete`, likewise."""
 
@@ -275,14 +281,16 @@ class CheckedTransaction:
 
 
 class CheckedCursor:
-    """A cursor that requires where it is before it moves, and where it looks before it jumps."""
+    """A cursor that requires where it is before it moves, and where it looks before it jumps. Each time that it comes
+    to a leaf that was not checked, it requires twice as many leaves ahead, so a long range is checked in few pieces."""
 
-    __slots__ = ("_cursor", "_high", "_low", "_require", "item", "key", "value")
+    __slots__ = ("_ahead", "_cursor", "_high", "_low", "_require", "item", "key", "value")
 
     def __init__(self, cursor: Any, require: Require) -> None:
         self._cursor = cursor
         self._require = require
         self._low = self._high = START
+        self._ahead = 1
         self.key: Callable[[], bytes] = cursor.key
         self.value: Callable[[], bytes] = cursor.value
         self.item: Callable[[], tuple[bytes, bytes]] = cursor.item
@@ -311,7 +319,9 @@ class CheckedCursor:
         at = self._cursor.key()
         if not at:
             return self.first()
-        self._allow(at)
+        if not self._low <= at < self._high:
+            self._low, self._high = self._require(at, self._ahead)
+            self._ahead = min(2 * self._ahead, MOST_AHEAD)
         found: bool = self._cursor.next()
         return found
 

@@ -228,7 +228,7 @@ def _memory_of(core: Core, index: VectorIndex) -> VectorMemory | None:
         folder = None if core.path is None else core.path / module.FOLDER
         if folder is not None:
             module.forget(folder, {space.hex() for space in used})
-        return core.vector_memories.setdefault(index.space, module.VectorMemory(index, folder, core.read))  # type: ignore[no-any-return]
+        return core.vector_memories.setdefault(index.space, module.VectorMemory(index, folder))  # type: ignore[no-any-return]
     return memory
 
 

@@ -6,12 +6,13 @@ compared exactly, by the rows of the snapshot. So a new vector is found at once,
 never found by what it was. Only among old ones a neighbour may be missed.
 
 The graph is kept in files beside the store, so that a process that opens it again need not make it again. They are
-derived: they say up to which change of the index they are current, and what was changed later counts as not in the
-graph. Files that are damaged, of another index or too old are made again.
+derived, and may be older than the store: a row that has another seal than the one in the files was changed later, and
+counts as not in the graph. Files that are damaged or of another index are made again.
 
-    vectors/SPACE.json       names of the other two, their checksums, the last change
+    vectors/SPACE.json       names of the other two, their checksums
     vectors/SPACE-*.graph    usearch's
-    vectors/SPACE-*.keys     row keys without the space, one for each number in the graph; zeros for one that is gone
+    vectors/SPACE-*.rows     for each number in the graph the row key without the space, and the row's seal; zeros for
+                             one that is gone
 """
 
 from __future__ import annotations
@@ -33,10 +34,12 @@ from numpy.typing import NDArray
 
 from sortkey.engine.rows.records import OWNER_BYTES, PARTITION_BYTES
 from sortkey.engine.vectors.scores import COSINE, DOT_PRODUCT, EUCLIDEAN
+from sortkey.storage import SEAL_BYTES
 
 FOLDER: Final = "vectors"
 KEY_BYTES: Final = PARTITION_BYTES + OWNER_BYTES
-GONE: Final = bytes(KEY_BYTES)
+ROW_BYTES: Final = KEY_BYTES + SEAL_BYTES
+GONE: Final = bytes(ROW_BYTES)
 METRICS: Final = {COSINE: ("cos", "i8"), EUCLIDEAN: ("l2sq", "bf16"), DOT_PRODUCT: ("ip", "bf16")}
 """Of usearch, and the numbers that it keeps: the exact scores come from the rows."""
 EXPANSION: Final = 64
@@ -51,9 +54,8 @@ class Kept(msgspec.Struct):
     """What SPACE.json has."""
 
     graph: str
-    keys: str
+    rows: str
     checksums: tuple[int, int]
-    current_to: int
     function: str
     dimensions: int
 
@@ -83,15 +85,16 @@ class Graph:
             found: list[int] = self._index.search(vector, wanted * SPARE + EXPANSION).keys.tolist()
         return found
 
-    def save(self, folder: Path, space: str, keys: Sequence[bytes], current_to: int) -> None:
+    def save(self, folder: Path, space: str, rows: Sequence[bytes]) -> None:
+        """Keep the graph, and a row of ROW_BYTES for each number in it."""
         folder.mkdir(exist_ok=True)
         mark = secrets.token_hex(4)
-        graph, named = folder / f"{space}-{mark}.graph", folder / f"{space}-{mark}.keys"
+        graph, named = folder / f"{space}-{mark}.graph", folder / f"{space}-{mark}.rows"
         with self._lock:
             self._index.save(str(graph))
-        named.write_bytes(b"".join(keys))
+        named.write_bytes(b"".join(rows))
         checksums = (_synced_checksum(graph), _synced_checksum(named))
-        kept = Kept(graph.name, named.name, checksums, current_to, self._function, self._dimensions)
+        kept = Kept(graph.name, named.name, checksums, self._function, self._dimensions)
         new = folder / f"{space}-{mark}.json"
         new.write_bytes(msgspec.json.encode(kept))
         _synced_checksum(new)
@@ -100,23 +103,23 @@ class Graph:
             if old.name not in (graph.name, named.name):
                 old.unlink(missing_ok=True)
 
-    def restore(self, folder: Path, space: str) -> tuple[list[bytes], int] | None:
-        """The keys and the last change of what was saved; None if there is nothing, or nothing that can be used."""
+    def restore(self, folder: Path, space: str) -> list[bytes] | None:
+        """The rows that were saved; None if there is nothing, or nothing that can be used."""
         try:
             kept = msgspec.json.decode((folder / f"{space}.json").read_bytes(), type=Kept)
             if (kept.function, kept.dimensions) != (self._function, self._dimensions):
                 return None
-            if (_checksum(folder / kept.graph), _checksum(folder / kept.keys)) != kept.checksums:
+            if (_checksum(folder / kept.graph), _checksum(folder / kept.rows)) != kept.checksums:
                 return None
             self._index.load(str(folder / kept.graph))
-            joined = (folder / kept.keys).read_bytes()
+            joined = (folder / kept.rows).read_bytes()
         except FileNotFoundError:
             return None
         except (OSError, ValueError, RuntimeError, msgspec.DecodeError) as error:
             _logger.warning("the graph of vector index %s cannot be read, and is made again: %s", space, error)
             return None
-        keys = [joined[start : start + KEY_BYTES] for start in range(0, len(joined), KEY_BYTES)]
-        return (keys, kept.current_to) if len(keys) == len(self._index) else None
+        rows = [joined[start : start + ROW_BYTES] for start in range(0, len(joined), ROW_BYTES)]
+        return rows if len(rows) == len(self._index) else None
 
 
 def forget(folder: Path, spaces: set[str]) -> None:

@@ -23,7 +23,7 @@ with a filter, compares with each vector that it is about.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from threading import Lock, Thread
@@ -37,9 +37,9 @@ from sortkey.engine.rows import records
 from sortkey.engine.rows.records import PARTITION_BYTES, SPACE_BYTES
 from sortkey.engine.tables.vector_index import LARGEST, VectorIndex
 from sortkey.engine.tables.vector_rows import KEPT_CHANGES, changes_after, last_change, text_in, vector_in
-from sortkey.engine.vectors.graph import FOLDER, GONE, Graph, forget, is_available
+from sortkey.engine.vectors.graph import FOLDER, GONE, KEY_BYTES, Graph, forget, is_available
 from sortkey.engine.vectors.scores import COSINE, DOT_PRODUCT, EUCLIDEAN, Scope
-from sortkey.storage import Transaction, after_prefix, ascending, is_sound
+from sortkey.storage import SEAL_BYTES, Transaction, after_prefix, ascending, is_sound
 
 BLOCK_ROWS: Final = 4096
 ROWS_A_STEP: Final = 256
@@ -55,15 +55,19 @@ GRAPH_FROM: Final = 20_000
 """Exact, a search of so many vectors of 384 dimensions takes 1.6 ms, of 50,000 3.3 ms, of 100,000 7.7 ms; with a graph,
 1.1 to 1.3 ms."""
 MOST_UNCOVERED: Final = 20_000
-"""A graph that lacks more vectors is not used yet."""
+"""A graph that lacks more vectors, and more than one of four, is not used yet."""
 BUILDER: Final = "sortkey-vectors"
 """The name of the thread that makes a graph."""
 ADDED_FROM: Final = 2048
 """So many new vectors are added; fewer are compared with each time."""
 ADDED_AT_ONCE: Final = 64
 """A search waits until these are added."""
-SAVED_EVERY: Final = 50_000
-"""A process that ends early has made so many for nothing."""
+SAVED_FROM: Final = 5_000
+"""A graph is not saved for fewer new vectors. Each time all of it is written, so more are needed for a large one:"""
+SAVED_GROWING: Final = 4
+"""one of so many while there are more to add, so that four times its size is written at most until it is complete;"""
+SAVED_COMPLETE: Final = 16
+"""and one of so many when it has all. A process that opens it later adds the others again."""
 
 __all__ = ["BUILDER", "FOLDER", "GRAPH_FROM", "Search", "VectorMemory", "forget"]
 
@@ -83,7 +87,7 @@ class Best(NamedTuple):
 
 
 class _Block:
-    __slots__ = ("alive", "codes", "covered", "keys", "lengths", "uncovered", "used", "vectors")
+    __slots__ = ("alive", "codes", "covered", "keys", "lengths", "seals", "uncovered", "used", "vectors")
 
     def __init__(self, dimensions: int, fields: int) -> None:
         self.vectors: Floats = np.empty((BLOCK_ROWS, dimensions), np.float32)
@@ -94,17 +98,18 @@ class _Block:
         """Those that are in the graph."""
         self.uncovered = 0
         self.keys: list[bytes] = []
+        self.seals: list[bytes] = []
+        """Of the rows. They tell whether a row is the one that was in the graph when it was saved."""
         self.used = 0
 
 
 class VectorMemory:
-    def __init__(self, index: VectorIndex, folder: Path | None, read: Callable[[], Transaction]) -> None:
+    def __init__(self, index: VectorIndex, folder: Path | None) -> None:
         """`folder` has the files of graphs."""
         self.lock = Lock()
         """Held while the memory is read or changed, but not while it is multiplied."""
         self._index = index
         self._folder = folder
-        self._read = read
         self._builder: Thread | None = None
         self._closing = False
         self._start()
@@ -128,8 +133,6 @@ class VectorMemory:
         """Where the vector with each number in the graph is."""
         self._saved = 0
         """How many of them are in the files."""
-        self._changed: set[bytes] | None = None
-        """What was changed while a graph is being restored."""
 
     def __len__(self) -> int:
         return len(self._places)
@@ -174,8 +177,6 @@ class VectorMemory:
         return changes[-1][0]
 
     def _kill(self, key: bytes) -> None:
-        if self._changed is not None:
-            self._changed.add(key)
         place = self._places.pop(key, None)
         if place is not None:
             block, row = place
@@ -200,6 +201,7 @@ class VectorMemory:
             self._put_vectors(block, start, end, vectors)
             keys = [key[SPACE_BYTES:] for key, _ in taken]
             block.keys += keys
+            block.seals += [row[-SEAL_BYTES:] for _, row in taken]
             self._number(block, start, keys, [row for _, row in taken])
             block.alive[start:end] = True
             block.uncovered += end - start
@@ -256,7 +258,7 @@ class VectorMemory:
 
     def _near(self, vector: Floats, wanted: int) -> list[bytes] | None:
         """The keys of candidates; None if there is no graph, or too little in it."""
-        if self._graph is None or sum(block.uncovered for block in self._blocks) > MOST_UNCOVERED:
+        if self._graph is None or self._uncovered() > max(MOST_UNCOVERED, len(self) // 4):
             return None
         slots, found = self._slots, []
         for number in self._graph.near(vector, wanted):
@@ -266,10 +268,14 @@ class VectorMemory:
                 found.append(slot[0].keys[slot[1]])
         return found if len(found) >= min(wanted, len(self)) else None
 
+    def _uncovered(self) -> int:
+        """How many vectors are not in the graph."""
+        return sum(block.uncovered for block in self._blocks)
+
     def _start_builder(self) -> None:
         if self._builder is not None or self._closing or not is_available():
             return
-        if self._graph is None or sum(block.uncovered for block in self._blocks) >= ADDED_FROM:
+        if self._graph is None or self._uncovered() >= ADDED_FROM:
             self._builder = Thread(target=self._build, name=BUILDER, daemon=True)
             self._builder.start()
 
@@ -283,15 +289,12 @@ class VectorMemory:
             if graph is None:
                 graph = self._restored()
             while not self._closing and self._add_some(graph):
-                if len(self._slots) - self._saved >= SAVED_EVERY:
-                    self._save(graph)
-            if len(self._slots) - self._saved >= SAVED_EVERY // 10:
-                self._save(graph)
+                self._save(graph, SAVED_GROWING)
+            self._save(graph, SAVED_COMPLETE)
         except Exception:
             # As in the janitor: a thread that nobody waits for. Searches go on without the graph.
             _logger.exception("the graph of vector index %s was not made; searches compare with all", self._index.name)
         finally:
-            self._changed = None
             self._builder = None
 
     def _drop_graph(self) -> None:
@@ -306,42 +309,35 @@ class VectorMemory:
     def _restored(self) -> Graph:
         """The graph that was saved, or an empty one."""
         with self.lock:
-            blocks, changed = self._blocks, set[bytes]()
-            self._changed = changed
-            snapshot = self._read()
-        try:
-            log = self._index.log
-            last = last_change(snapshot, log)
-            known = list(changes_after(snapshot, log, max(0, last - KEPT_CHANGES)))
-        finally:
-            snapshot.abort()
+            blocks = self._blocks
         graph = Graph(self._index.entry.function, self._index.dimensions)
         found = None if self._folder is None else graph.restore(self._folder, self._index.space.hex())
-        if found is not None and 0 <= last - found[1] <= KEPT_CHANGES:
-            keys, current_to = found
-            changed.update(key for number, key in known if number > current_to)
-            for start in range(0, len(keys), ROWS_A_STEP):
-                self._cover(blocks, changed, keys[start : start + ROWS_A_STEP])
-        else:
+        if found is None:
+            # Half of one may have been read.
             graph = Graph(self._index.entry.function, self._index.dimensions)
+        else:
+            for start in range(0, len(found), ROWS_A_STEP):
+                self._cover(blocks, found[start : start + ROWS_A_STEP])
         with self.lock:
-            self._changed = None
             if self._blocks is blocks:
                 self._graph, self._saved = graph, len(self._slots)
         return graph
 
-    def _cover(self, blocks: list[_Block], changed: set[bytes], keys: list[bytes]) -> None:
+    def _cover(self, blocks: list[_Block], saved: list[bytes]) -> None:
         """Find the vectors of the next numbers; those that were changed since have none."""
         with self.lock:
             if self._blocks is not blocks:
                 return
-            for key in keys:
-                place = None if key in changed else self._places.get(key)
-                self._slots.append(place)
+            for each in saved:
+                place = self._places.get(each[:KEY_BYTES])
                 if place is not None:
                     block, row = place
-                    block.covered[row] = True
-                    block.uncovered -= 1
+                    if block.seals[row] == each[KEY_BYTES:]:
+                        block.covered[row] = True
+                        block.uncovered -= 1
+                    else:
+                        place = None
+                self._slots.append(place)
 
     def _add_some(self, graph: Graph) -> bool:
         """Add the next vectors; returns whether there may be more."""
@@ -361,15 +357,24 @@ class VectorMemory:
             block.uncovered -= int(block.alive[rows].sum())
         return True
 
-    def _save(self, graph: Graph) -> None:
+    def _save(self, graph: Graph, share: int) -> None:
+        """Keep the graph in files if one of so many of its vectors is new."""
         folder = self._folder
+        if folder is None or len(self._slots) - self._saved < max(SAVED_FROM, len(self._slots) // share):
+            return
         with self.lock:
-            if folder is None or self._graph is not graph or self._current_to is None:
+            if self._graph is not graph:
                 return
-            slots, current_to = list(self._slots), self._current_to
+            slots = list(self._slots)
             alive = {id(block): block.alive.copy() for block in self._blocks}
-        keys = [GONE if slot is None or not alive[id(slot[0])][slot[1]] else slot[0].keys[slot[1]] for slot in slots]
-        graph.save(folder, self._index.space.hex(), keys, current_to)
+        rows = []
+        for slot in slots:
+            if slot is not None and alive[id(slot[0])][slot[1]]:
+                block, row = slot
+                rows.append(block.keys[row] + block.seals[row])
+            else:
+                rows.append(GONE)
+        graph.save(folder, self._index.space.hex(), rows)
         self._saved = len(slots)
 
     def _wanted(self, scope: Scope) -> list[tuple[int, int]]:
