@@ -22,7 +22,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 REFERENCE = sorted((DOCS / "reference").glob("*.md"))
 MODULES = (sortkey, sortkey.patterns, sortkey.feeds, sortkey.services, sortkey.graphql, sortkey.testing)
 COMPAT = (sortkey.compat.pynamodb, sortkey.compat.electrodb)
-WORDS = 53_900
+WORDS = 54_200
 """45,000 for the first five groups of pages, and about 700 for each family of operations that came after them."""
 DECISION_WORDS = 250
 DOCUMENTED = "\n".join(page.read_text(encoding="utf-8") for page in PAGES if page.name != "CHANGELOG.md")
