@@ -29,6 +29,8 @@ from sortkey.model.calls.steps import code_of
 
 MARGIN: Final = timedelta(minutes=5)
 """Changes of so long before the copy began are applied, too: clocks may differ."""
+_OWN_MARGIN: Final = timedelta(minutes=1)
+"""Of a source in the process, whose clock is the copy's: what was loaded before the copy is not copied twice."""
 IN_TIME: Final = timedelta(hours=23, minutes=30)
 """A shard that was not begun after so long may have lost changes."""
 REFRESH_SECONDS: Final = 5.0
@@ -81,6 +83,7 @@ class StreamTail:
         self._form = form
         self._stream = record.stream
         self._began = datetime.fromtimestamp(record.began, UTC)
+        self._since = self._began - (MARGIN if source.in_process_puts is None else _OWN_MARGIN)
         self._stopping = stopping
         self._lock = threading.Lock()
         self._shards: dict[str, _Shard] = {}
@@ -162,8 +165,7 @@ class StreamTail:
     def _read(self, shard: _Shard) -> int:
         answer = self._records(shard)
         records: list[dict[str, Any]] = answer["Records"]
-        since = self._began - MARGIN
-        fresh = [each for each in records if each["dynamodb"]["ApproximateCreationDateTime"] >= since]
+        fresh = [each for each in records if each["dynamodb"]["ApproximateCreationDateTime"] >= self._since]
         if fresh:
             self._apply(fresh)
         if records:

@@ -43,7 +43,7 @@ def test_a_missing_item_is_an_error_and_stays_missing(db: sk.Session) -> None:
     ("field", "members"),
     [
         ("lucky", [7, 8, 9]),
-        ("prices", [Decimal("1.50"), Decimal(2), Decimal(3)]),
+        ("prices", [Decimal("1.25"), Decimal(2), Decimal(3)]),
         ("hashes", [b"\0", b"\1", b"\2"]),
         ("seen", [datetime(2026, 8, day, tzinfo=UTC) for day in (1, 2, 3)]),
         ("ids", [UUID(int=number) for number in (10, 11, 12)]),

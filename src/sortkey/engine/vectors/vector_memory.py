@@ -29,6 +29,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Final, NamedTuple
 
+import msgspec
 import numpy as np
 import orjson
 from numpy.typing import NDArray
@@ -236,7 +237,7 @@ class VectorMemory:
                 value = item.get(name)
                 if value is not None:
                     numbers = self._numbers[field]
-                    block.codes[field, position] = numbers.setdefault(orjson.dumps(value), len(numbers))
+                    block.codes[field, position] = numbers.setdefault(_kept(value), len(numbers))
 
     def search(self, scope: Scope, vector: bytes, wanted: int) -> Search:
         """A search of the memory as it is; its blocks are compared without the lock."""
@@ -384,7 +385,7 @@ class VectorMemory:
             wanted.append((0, self._numbers[0].get(scope.partition, ABSENT)))
         for field, (name, _) in enumerate(self._index.filters, 1):
             if name in scope.filters:
-                wanted.append((field, self._numbers[field].get(orjson.dumps(scope.filters[name]), ABSENT)))
+                wanted.append((field, self._numbers[field].get(_kept(scope.filters[name]), ABSENT)))
         return wanted
 
 
@@ -486,3 +487,8 @@ def _cosine_distances(found: Doubles, query: Doubles, products: Doubles) -> Doub
     distances: Doubles = np.where(lengths == 0.0, 1.0, np.clip(1.0 - cosines, 0.0, 2.0))
     distances[(found == query).all(axis=1) & (lengths > 0.0)] = 0.0
     return distances
+
+
+def _kept(value: object) -> bytes:
+    """A filter's value. There may be a million, and bytes that orjson made would keep its buffer, 4 KB each."""
+    return msgspec.json.encode(value)

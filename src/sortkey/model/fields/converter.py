@@ -111,9 +111,8 @@ def encode_decimal(value: Any) -> Value:
         text = str(to_decimal(value))
     except KeyPartError as error:
         raise EncodeError(str(error)) from None
-    # The store would remove trailing zeros itself; but one that compares texts leaves 1.5 in a set if 1.50 is deleted.
-    is_canonical = text[-1] != "0" and "E" not in text and len(text) <= NUMBER_DIGITS
-    return {"N": text if is_canonical else _canonical(text)}
+    # The store removes trailing zeros itself, and takes a short number without an exponent as it is.
+    return {"N": text if len(text) <= NUMBER_DIGITS and "E" not in text else _canonical(text)}
 
 
 def encode_float(value: Any) -> Value:
