@@ -52,7 +52,7 @@ def rate(number: float) -> str:
 
 def tables(measured: Measured) -> Iterator[str]:
     found = measured.pricing
-    yield "![Pricing beside PostgreSQL](images/pricing.svg)"
+    yield "![Pricing beside PostgreSQL](../images/pricing.svg)"
     yield ""
     yield from _loading(found)
     yield ""
