@@ -233,3 +233,8 @@ def test_files_of_indexes_that_are_gone_are_removed(db: Database, tmp_path: Path
     )
     assert pantry.search(pantry.taste()) == []
     assert list(folder.iterdir()) == []
+
+
+# With as many as in a small graph, a search in 1,000,000 vectors missed one of the nearest ten in 14.
+def test_a_search_considers_more_of_a_larger_graph() -> None:
+    assert [graph.considered(vectors) for vectors in (1_000, 100_000, 1_000_000)] == [64, 105, 333]

@@ -23,6 +23,7 @@ import secrets
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from math import isqrt
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -43,7 +44,7 @@ GONE: Final = bytes(ROW_BYTES)
 METRICS: Final = {COSINE: ("cos", "i8"), EUCLIDEAN: ("l2sq", "bf16"), DOT_PRODUCT: ("ip", "bf16")}
 """Of usearch, and the numbers that it keeps: the exact scores come from the rows."""
 EXPANSION: Final = 64
-"""How many vectors an insert or a search considers at once; more find more, and take longer."""
+"""How many vectors an insert considers at once, and a search at least; more find more, and take longer."""
 SPARE: Final = 4
 """Candidates for each result that is wanted."""
 
@@ -82,6 +83,7 @@ class Graph:
     def near(self, vector: NDArray[np.float32], wanted: int) -> list[int]:
         """The numbers of vectors that may be the nearest."""
         with self._lock:
+            self._index.expansion_search = considered(len(self._index))
             found: list[int] = self._index.search(vector, wanted * SPARE + EXPANSION).keys.tolist()
         return found
 
@@ -120,6 +122,12 @@ class Graph:
             return None
         rows = [joined[start : start + ROW_BYTES] for start in range(0, len(joined), ROW_BYTES)]
         return rows if len(rows) == len(self._index) else None
+
+
+def considered(vectors: int) -> int:
+    """How many of them a search considers at least. In 1,000,000 with 50 around each centre, 104 find 0.93 of the
+    nearest ten, 256 0.96 and 384 0.97; in 100,000, 104 find all."""
+    return max(EXPANSION, isqrt(vectors) // 3)
 
 
 def forget(folder: Path, spaces: set[str]) -> None:
